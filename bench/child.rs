@@ -126,6 +126,15 @@ impl Child {
         self.reap()
     }
 
+    /// The first line that it wrote to stderr.
+    ///
+    /// # Errors
+    /// When what it wrote cannot be read.
+    pub fn complaint(&self) -> Result<String> {
+        let errors = read_whole(&mut self.errors.try_clone()?)?;
+        Ok(first_line(&errors))
+    }
+
     fn terminate(&self) {
         let _ = kill_process(self.pid, Signal::TERM);
         // An interrupt must not keep it from being killed.
@@ -162,6 +171,12 @@ impl Drop for Child {
             let _ = self.reap();
         }
     }
+}
+
+/// The first line of what a program wrote to stderr, without plimsoll's name.
+pub fn first_line(errors: &str) -> String {
+    let line = errors.trim().lines().next().unwrap_or("it said nothing");
+    line.strip_prefix("plimsoll: ").unwrap_or(line).to_owned()
 }
 
 fn read_whole(file: &mut File) -> Result<String> {

@@ -26,9 +26,24 @@ pub struct Flags {
     /// The program to measure.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_plimsoll"))]
     pub plimsoll: PathBuf,
-    /// Another build of plimsoll, such as the commit before, for the measure `versions`.
+    /// Another build of plimsoll, such as the commit before, for the measure `against`.
     #[arg(long, value_name = "FILE")]
     pub before: Option<PathBuf>,
+    /// Commit of that build, for tables and the history.
+    #[arg(long, value_name = "COMMIT")]
+    pub before_name: Option<String>,
+    /// Commit of the program to measure.
+    #[arg(long, value_name = "COMMIT")]
+    pub now_name: Option<String>,
+    /// Add the result of `against` to the history in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub history: Option<PathBuf>,
+    /// Scenes of `against` whose names begin so; all by default.
+    #[arg(long, value_name = "SCENE", value_delimiter = ',')]
+    pub scenes: Vec<String>,
+    /// Exit code 1 if a claim is missed.
+    #[arg(long)]
+    pub gate: bool,
     /// Given by `cargo bench`; without a meaning here.
     #[arg(long, hide = true)]
     bench: bool,
@@ -59,12 +74,16 @@ pub enum Measure {
     Feed,
     /// Votes, beside VoltDB's client for Java, VoltDB and PostgreSQL.
     Voter,
+    /// The page of a run in Chromium: bytes, time until it is drawn, frames a second.
+    Page,
     /// The lines that `seek` finds of queues beside the truth, `--rounds` searches of `--seconds` each; only when asked for.
     Lines,
     /// The same of nginx, the embedded search target and PostgreSQL.
     ProgramLines,
+    /// Comparisons of `plimsoll ab`, `--rounds` of each row with a budget of `--seconds`; only when asked for.
+    Ab,
     /// CPU time of an operation in this build and in that of `--before`; only when asked for.
-    Versions,
+    Against,
 }
 
 impl Measure {
@@ -82,9 +101,11 @@ impl Measure {
             Measure::Visit => "visit",
             Measure::Feed => "feed",
             Measure::Voter => "voter",
+            Measure::Page => "page",
             Measure::Lines => "lines",
             Measure::ProgramLines => "program-lines",
-            Measure::Versions => "versions",
+            Measure::Ab => "ab",
+            Measure::Against => "against",
         }
     }
 }
@@ -93,7 +114,10 @@ impl Flags {
     /// The measures asked for, in the order of the document.
     pub fn measures(&self) -> Vec<Measure> {
         let wanted = |measure: &Measure| match self.only.is_empty() {
-            true => !matches!(measure, Measure::Lines | Measure::ProgramLines | Measure::Versions),
+            true => !matches!(
+                measure,
+                Measure::Ab | Measure::Lines | Measure::ProgramLines | Measure::Against
+            ),
             false => self.only.contains(measure),
         };
         Measure::value_variants().iter().copied().filter(wanted).collect()

@@ -87,7 +87,7 @@ impl Conditions {
     ///
     /// # Errors
     /// When `/proc` cannot be read.
-    pub fn since(&self, rounds: u32, seconds: u32) -> Result<String> {
+    pub fn since(&self, how_long: &str) -> Result<String> {
         let now = Self::now()?;
         let wall_s = Duration::from_nanos(now.at_ns - self.at_ns).as_secs_f64();
         let cores = plimsoll_engine::health::machine().cpus;
@@ -97,7 +97,7 @@ impl Conditions {
         let others =
             ((now.busy_s - self.busy_s) - stolen_s - (now.own_s - self.own_s)).max(0.0) / all_s;
         Ok(format!(
-            "Measured {} UTC on {}; {rounds} rounds, {seconds} s a run; other processes took {:.0} % of the \
+            "Measured {} UTC on {}; {how_long}; other processes took {:.0} % of the \
              processors meanwhile and the host {:.1} %, load average {} before and {} after.",
             format_utc(wall_us()).replace('T', " ").trim_end_matches('Z'),
             describe(),

@@ -8,6 +8,11 @@
 // The result of a benchmark is what it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod against;
+// A browser that does not answer ends the benchmark.
+#[allow(clippy::unwrap_used, dead_code)]
+#[path = "../tests/page/browser.rs"]
+mod browser;
 mod child;
 #[path = "../tests/delay.rs"]
 mod delay;
@@ -20,6 +25,9 @@ mod machine;
 mod measure;
 mod reply;
 mod server;
+#[allow(dead_code)]
+#[path = "../tests/page/sheets.rs"]
+mod sheets;
 mod statistics;
 mod table;
 
@@ -34,7 +42,7 @@ use std::sync::atomic::AtomicBool;
 
 fn main() -> ExitCode {
     match run(&Flags::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("bench: {error:#}");
             ExitCode::FAILURE
@@ -42,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(flags: &Flags) -> Result<()> {
+fn run(flags: &Flags) -> Result<ExitCode> {
     flags.check()?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -51,7 +59,6 @@ fn run(flags: &Flags) -> Result<()> {
     let cores = Cores::choose()?;
     let bench = Bench {
         plimsoll: flags.plimsoll.clone(),
-        before: flags.before.clone(),
         rounds: flags.rounds,
         seconds: flags.seconds,
         cores,
@@ -59,13 +66,22 @@ fn run(flags: &Flags) -> Result<()> {
         folder: tempfile::Builder::new().prefix("plimsoll-bench-").tempdir()?,
     };
     println!("plimsoll beside its peers: {}\n{}\n", machine::describe(), cores.describe());
+    let mut missed = 0;
     for measure in flags.measures() {
         let before = Conditions::now()?;
-        let mut section = bench.run(measure)?;
-        section.notes.push(before.since(bench.rounds, bench.seconds)?);
+        let mut section = match measure {
+            Measure::Against => against::against(&bench, &against::Options::of(flags)?)?,
+            _ => bench.run(measure)?,
+        };
+        let how_long = match measure {
+            Measure::Against => "blocks of 0.7 s".to_owned(),
+            _ => format!("{} rounds, {} s a run", bench.rounds, bench.seconds),
+        };
+        section.notes.push(before.since(&how_long)?);
         show(measure, &section, flags)?;
+        missed += section.claims.iter().filter(|claim| !claim.holds()).count();
     }
-    Ok(())
+    Ok(if flags.gate && missed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn show(measure: Measure, section: &Section, flags: &Flags) -> Result<()> {

@@ -107,7 +107,7 @@ impl Server {
     fn still_starting(&self, bench: &Bench, end_ns: u64) -> Result<()> {
         let child = self.child.as_ref().context("a server that was stopped")?;
         if child.ends_within(10_000_000, &bench.interrupted)? {
-            bail!("the target ended at once; is another program in its way?");
+            bail!("the target ended at once: {}", child.complaint()?);
         }
         if now_ns() > end_ns {
             bail!("the target did not answer within {} s", READY_NS / SECOND_NS);

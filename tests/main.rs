@@ -6,9 +6,11 @@
 // Everything here is a test, which clippy can only tell of functions marked as such.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod ab;
 mod asked_again;
 mod certificates;
 mod cli;
+mod compare;
 mod dice;
 mod docs;
 mod documents;
@@ -19,18 +21,26 @@ mod faults;
 mod fbench;
 mod feed;
 mod files;
+mod hostile;
 mod house;
 mod load;
 mod machine;
 mod nginx;
+mod old_kernel;
+mod outlets;
+mod page;
 mod process;
 mod record;
+mod release;
 mod sabotage;
 mod schema;
 mod search;
 mod seek;
 mod server;
+mod size;
 mod slow_output;
+mod soak;
+mod terminal;
 mod unquiet;
 mod visit;
 mod voltdb;

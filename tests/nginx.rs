@@ -40,6 +40,7 @@ impl Nginx {
              keepalive_requests 1000000;\n\
              log_format seen '$status $request_method $request_uri $ssl_protocol $ssl_client_verify \
              $ssl_server_name';\n\
+             log_format traces '$http_traceparent';\n\
              access_log {shown}/access.log seen;\n\
              server {{\nlisten 127.0.0.1:{port} {listen};\n{server}\n}}\n}}\n"
         );

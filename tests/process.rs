@@ -35,7 +35,14 @@ impl Place {
         Self { dir: tempfile::tempdir().unwrap(), _share: share }
     }
 
-    /// For a test whose result depends on time: no other test runs meanwhile.
+    /// For a test whose result depends on time, with a load that leaves most of a core idle: only others like it run meanwhile, one for
+    /// each core and one more.
+    pub fn quiet() -> Self {
+        let share = Share::quiet();
+        Self { dir: tempfile::tempdir().unwrap(), _share: share }
+    }
+
+    /// For a test whose result depends on time and whose load takes the machine: no other test runs meanwhile.
     pub fn alone() -> Self {
         let share = Share::whole();
         Self { dir: tempfile::tempdir().unwrap(), _share: share }
@@ -187,6 +194,10 @@ impl Running {
         let stdout = Captured::new(child.stdout.take().unwrap());
         let stderr = Captured::new(child.stderr.take().unwrap());
         Self { child, shown, started_ns, stdout, stderr }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {

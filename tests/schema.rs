@@ -14,7 +14,11 @@ const LONG: Duration = Duration::from_secs(120);
 /// machine may make a result that is not valid, but no record of another form.
 #[track_caller]
 fn record(place: &Place, args: &[&str]) -> Record {
-    let ended = place.start([args, &["--json", "record.json"]].concat()).wait(LONG);
+    let mut words = args.to_vec();
+    // The flags of `ab` end at the words of its blocks.
+    let at = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    words.splice(at..at, ["--json", "record.json"]);
+    let ended = place.start(words).wait(LONG);
     checked(place, &ended)
 }
 
@@ -42,7 +46,8 @@ fn all_sections() -> BTreeSet<String> {
     let schema: Value = serde_json::from_str(include_str!("../docs/run.schema.json")).unwrap();
     let required: Vec<&str> =
         schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-    let of_all = ["assertions", "labels", "name", "network"];
+    let of_all =
+        ["assertions", "command", "intervals", "labels", "name", "network", "outlets", "resources"];
     let names = schema["properties"].as_object().unwrap().keys();
     names
         .filter(|name| !required.contains(&name.as_str()) && !of_all.contains(&name.as_str()))
@@ -57,7 +62,7 @@ fn queue(place: &Place) -> Target {
 /// One command for each section, and those that have several.
 #[test]
 fn a_real_record_of_every_job_fits_the_schema() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let mut seen = BTreeSet::new();
     let mut take = |record: Record, expected: &[&str]| {
         let found = sections(&record);
@@ -72,8 +77,13 @@ fn a_real_record_of_every_job_fits_the_schema() {
     take(record(&place, &seek), &["seek"]);
     let users = [&seek[..], &["--users", "constant", "--user-requests", "2"]].concat();
     take(record(&place, &users), &["seek"]);
+    let block = ["--", "load", "--rate", "50", "--duration", "200ms", "--warmup", "0s"];
+    let sides = ["ab", "--a", url, "--b", url, "--budget", "15s"];
+    take(record(&place, &[&sides[..], &block].concat()), &["ab"]);
     take(rival(&place), &["rival"]);
     take(fbench(&place), &["fbench"]);
+    let wrk = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/tests/files/wrk-latency.txt");
+    take(record(&place, &["import", wrk]), &["import"]);
     take(
         record(&place, &["rank", "-q", "10", "-d", "2", "-w", "1", "--scale", "9", "-i", "1000"]),
         &["rank"],
@@ -173,7 +183,7 @@ fn a_result_that_cannot_be_read_is_an_error_that_names_file_and_field() {
         [(renamed, "voter: missing field `accepted`"), (wrong, "voter.processes[0].rate_per_s: ")]
     {
         std::fs::write(&path, record.to_string()).unwrap();
-        for format in ["text", "json", "csv", "junit", "benchpress"] {
+        for format in ["text", "json", "csv", "junit", "html", "markdown", "benchpress"] {
             let ended = place.run(["report", folder.to_str().unwrap(), "--format", format]);
             assert!(ended.code != Some(0) && ended.stdout.is_empty(), "{format}: {}", ended.stdout);
             assert!(

@@ -34,7 +34,7 @@ fn found(ended: &Ended) -> Record {
 
 #[test]
 fn a_known_line_is_found_within_what_the_interval_says() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&QUICK_SERVERS);
     let flags = ["--slo", "p95=25ms", "--budget", "70s", "--seed", "3"];
     let (ended, stolen) = stolen_while(|| seek(&place, &target, &flags));
@@ -71,13 +71,14 @@ fn a_known_line_is_found_within_what_the_interval_says() {
     let seen = target.stats();
     let answered = seen["answered"].as_u64().unwrap();
     assert_eq!(answered, record.ok(), "the target's own count");
-    let text = place.run(["report"]).expect(0).stdout;
+    let text = place.run(["report", "--verbose"]).expect(0).stdout;
     let parts = [
         "hold the limits",
         "Certified",
         "Estimate",
         "Rate/s",
-        "Verdict",
+        "Result     valid, exit 0",
+        "Why        ",
         "Notes      The target is assumed to be stationary from ",
         "Arrivals were a Poisson process",
         "missed p95=25ms, where 5 % may",
@@ -89,7 +90,7 @@ fn a_known_line_is_found_within_what_the_interval_says() {
 
 #[test]
 fn a_limit_below_the_floor_is_infeasible() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
     let ended = seek(&place, &target, &["--slo", "p95=5ms", "--budget", "90s"]);
     let record = found(&ended.expect(2));
@@ -99,7 +100,7 @@ fn a_limit_below_the_floor_is_infeasible() {
 
 #[test]
 fn a_limit_that_is_never_broken_says_at_least_how_much() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:1ms"]);
     let flags = ["--slo", "p95=50ms", "--budget", "30s", "--max-rate", "60"];
     let record = found(&seek(&place, &target, &flags).expect(0));
@@ -110,7 +111,7 @@ fn a_limit_that_is_never_broken_says_at_least_how_much() {
 
 #[test]
 fn a_second_is_too_little_and_that_is_said() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&FOUR_SERVERS);
     let ended = seek(&place, &target, &["--slo", "p95=100ms", "--budget", "1s"]);
     assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
@@ -138,7 +139,7 @@ fn an_interrupted_search_keeps_what_it_knows() {
     assert_eq!(record.verdict(), "partial");
     assert!(!record.0["seek"]["curve"].as_array().unwrap().is_empty());
     assert!(record.0["seek"]["certified_rate_per_s"].is_null(), "{}", record.0["seek"]);
-    let text = place.run(["report"]).expect(0).stdout;
+    let text = place.run(["report", "--verbose"]).expect(0).stdout;
     for part in ["partial", "no rate was certified", "A search with these limits takes about "] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }

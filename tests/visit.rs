@@ -106,7 +106,7 @@ fn every_way_brings_the_same_documents() {
         record.expect_balanced();
     }
     assert_eq!(digests.len(), 1, "{digests:?}");
-    let text = place.run(["report"]).expect(0).stdout;
+    let text = place.run(["report", "--verbose"]).expect(0).stdout;
     for part in ["3,000 documents", "Complete", "digest", "first byte"] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }

@@ -1,6 +1,5 @@
 //! `plimsoll feed` beside `vespa feed`: operations a second, and CPU for each.
 
-use super::versions::Cost;
 use super::{Bench, Claim, Section, search};
 use crate::child::{self, Child};
 use crate::server::Server;
@@ -59,18 +58,6 @@ impl Feeder {
             server_cpu_us: each_us(server.cpu_s()? - before_s),
         })
     }
-}
-
-/// The bundled text once, for a comparison of builds.
-///
-/// # Errors
-/// When an operation is not accepted.
-pub fn versions(client: &Bench, host: &Bench) -> Result<Cost> {
-    let server = Server::plimsoll(host, "search", &["--durability", "none"])?;
-    let file = client.folder.path().join("operations.ndjson");
-    let operations = search::write_operations(&file)?;
-    let fed = Feeder::Plimsoll("--inflight 64").run(client, &server, &file, operations)?;
-    Ok(Cost { generator_us: fed.cpu_us, server_us: fed.server_cpu_us })
 }
 
 /// The bundled text, again and again by each feeder in turn.

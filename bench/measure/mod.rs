@@ -1,5 +1,6 @@
 //! The measures, each a section of the result.
 
+mod ab;
 mod bare_timer;
 mod distance;
 mod engines;
@@ -7,10 +8,10 @@ mod feed;
 mod lag;
 mod lines;
 mod memory;
+mod page;
 mod search;
 mod speed;
 mod start;
-mod versions;
 mod visit;
 mod voter;
 
@@ -18,7 +19,7 @@ use crate::flags::Measure;
 use crate::generator::Variant;
 use crate::machine::Cores;
 use crate::table::Table;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,8 +28,6 @@ use std::sync::atomic::AtomicBool;
 pub struct Bench {
     /// The program under measurement.
     pub plimsoll: PathBuf,
-    /// The build to compare it with.
-    pub before: Option<PathBuf>,
     /// Rounds of each measure.
     pub rounds: u32,
     /// Length of a run, s.
@@ -85,17 +84,22 @@ impl Claim {
         Self { what: what.to_owned(), value, limit, side: Side::Least }
     }
 
+    /// True if the figure is on the good side of its limit.
+    pub fn holds(&self) -> bool {
+        match self.side {
+            Side::Most => self.value <= self.limit,
+            Side::Least => self.value >= self.limit,
+        }
+    }
+
     fn line(&self) -> String {
         // One digit more than the tables have, so that a figure just beside its limit can be told from it.
         let short = |value: f64| match value.abs() {
             size if size < 10.0 => format!("{value:.3}"),
             _ => crate::statistics::short(value),
         };
-        let (holds, word) = match self.side {
-            Side::Most => (self.value <= self.limit, "at most"),
-            Side::Least => (self.value >= self.limit, "at least"),
-        };
-        let verdict = if holds { "holds" } else { "MISSED" };
+        let word = if self.side == Side::Most { "at most" } else { "at least" };
+        let verdict = if self.holds() { "holds" } else { "MISSED" };
         let (value, limit) = (short(self.value), short(self.limit));
         format!("- {verdict}: {} is {value}, to be {word} {limit}\n", self.what)
     }
@@ -131,13 +135,17 @@ impl Bench {
     pub fn of(&self, plimsoll: &Path) -> Result<Self> {
         Ok(Self {
             plimsoll: plimsoll.to_owned(),
-            before: None,
             rounds: self.rounds,
             seconds: self.seconds,
             cores: self.cores,
             interrupted: Arc::clone(&self.interrupted),
             folder: tempfile::Builder::new().prefix("plimsoll-bench-").tempdir()?,
         })
+    }
+
+    /// True if the user asked to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Runs one measure.
@@ -157,12 +165,11 @@ impl Bench {
             Measure::Visit => visit::visit(self),
             Measure::Feed => feed::feed(self),
             Measure::Voter => voter::voter(self),
+            Measure::Page => page::page(self),
+            Measure::Ab => ab::comparisons(self),
             Measure::Lines => lines::queues(self),
             Measure::ProgramLines => lines::programs(self),
-            Measure::Versions => {
-                let before = self.before.as_deref();
-                versions::versions(self, before.context("--only versions needs --before FILE")?)
-            }
+            Measure::Against => unreachable!("compared in main, with options of its own"),
         }
     }
 

@@ -1,6 +1,5 @@
 //! The embedded search target: how fast it is fed, and how fast it answers.
 
-use super::versions::Cost;
 use super::{Bench, Claim, Section};
 use crate::child::Child;
 use crate::reply::{self, Sample};
@@ -161,22 +160,6 @@ pub fn search(bench: &Bench) -> Result<Section> {
         claims: vec![claim],
         notes: vec!["Service time; the target, not the generator, is the limit here.".to_owned()],
     })
-}
-
-/// Queries of six kinds, for a comparison of builds.
-///
-/// # Errors
-/// When a document or a query is refused.
-pub fn versions(client: &Bench, host: &Bench) -> Result<Cost> {
-    let server = Server::plimsoll(host, "search", &[])?;
-    feed_bundled(client, &server, 1)?;
-    let queries = client.folder.path().join("queries.ndjson");
-    write_queries(client, &queries)?;
-    std::thread::sleep(std::time::Duration::from_nanos(VISIBLE_NS));
-    let before_s = server.cpu_s()?;
-    let asked = run(client, &asking(&server, &queries, CLIENTS, client.seconds), client.seconds)?;
-    let server_us = (server.cpu_s()? - before_s) * 1e6 / asked.requests;
-    Ok(Cost { generator_us: asked.cpu_us(), server_us })
 }
 
 /// One kind of queries, round by round.

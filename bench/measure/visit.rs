@@ -1,6 +1,5 @@
 //! `plimsoll visit` beside `vespa visit` and a download: documents a second, and CPU for what was received.
 
-use super::versions::Cost;
 use super::{Bench, Claim, Section, search};
 use crate::child::{self, Child, require};
 use crate::delay::Delay;
@@ -15,8 +14,6 @@ use std::time::Duration;
 
 /// How often the bundled text is in the corpus, under other ids.
 const COPIES: u32 = 4;
-/// Copies of it where two builds are compared: so many that the start of the program is a small part.
-const VERSIONS_COPIES: u32 = 8;
 /// Longest time of one visit, s.
 const LIMIT_S: u32 = 120;
 /// Round trip of the long way.
@@ -185,20 +182,6 @@ pub fn visit(bench: &Bench) -> Result<Section> {
                 .to_owned(),
         ],
     })
-}
-
-/// One visit with four slices, for a comparison of builds.
-///
-/// # Errors
-/// When a document is missing.
-pub fn versions(client: &Bench, host: &Bench) -> Result<Cost> {
-    let server = Server::plimsoll(host, "search", &["--durability", "none"])?;
-    let documents = search::feed_bundled(client, &server, VERSIONS_COPIES)? as f64;
-    let file = client.folder.path().join("dump");
-    let before_s = server.cpu_s()?;
-    let dump = own(client, &server.url, "--slices 4", &file)?;
-    let each_us = |cpu_s: f64| cpu_s * 1e6 / documents;
-    Ok(Cost { generator_us: each_us(dump.cpu_s), server_us: each_us(server.cpu_s()? - before_s) })
 }
 
 fn column(dumps: &[Dump], value: impl Fn(&Dump) -> f64) -> Vec<f64> {

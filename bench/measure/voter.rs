@@ -1,6 +1,5 @@
 //! Votes: plimsoll's client beside VoltDB's own for Java, and its embedded database beside VoltDB and PostgreSQL.
 
-use super::versions::Cost;
 use super::{Bench, Claim, Section};
 use crate::child::{Child, client_jars, require};
 use crate::server::Server;
@@ -190,18 +189,6 @@ fn vote(
     }
     let per_s = number("/rate/ok_per_s")?;
     Ok(Took { votes, per_s, client_cpu_s: ended.cpu_s, server_cpu_s })
-}
-
-/// One run against plimsoll's database in memory, for a comparison of builds.
-///
-/// # Errors
-/// When a vote is not answered.
-pub fn versions(client: &Bench, host: &Bench, round: usize) -> Result<Cost> {
-    let database = &DATABASES[NONE];
-    let server = start(host, database, host.folder.path())?;
-    let took = vote(client, database, &server, client.seconds, round)?;
-    let server_us = took.server_cpu_s * 1e6 / took.votes;
-    Ok(Cost { generator_us: took.client_cpu_us(), server_us })
 }
 
 /// The program that votes through the Java client, and the class path that it runs with.

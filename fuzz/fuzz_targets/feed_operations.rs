@@ -1,6 +1,4 @@
-//! Files of operations, as `plimsoll feed` reads them.
+//! Files of operations, in pieces, and replies to operations; written again.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = plimsoll_feed::fuzz_operations(bytes);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_fuzzing::feed_operations(bytes));

@@ -36,7 +36,7 @@ fn rows(path: &std::path::Path) -> Vec<Vec<String>> {
 
 #[test]
 fn monitors_sample_the_machine_and_are_cut_to_the_measured_window() {
-    let (place, server) = (Place::alone(), Server::ok());
+    let (place, server) = (Place::quiet(), Server::ok());
     let (record, folder, stderr) = run_with(
         &place,
         &server,

@@ -76,7 +76,7 @@ fn stopped_in(phase: &str, more: &[&str], hooks: [&str; 2], word: &str) -> (Plac
     let (_, record) = only_record(&place);
     assert_eq!(record["catalogue"]["name"], "phases", "{phase}");
     let text = place.run(["report", "phases"]).expect(0).stdout;
-    assert!(text.contains("Verdict    "), "{text}");
+    assert!(text.starts_with("Result     "), "{text}");
     (place, ended.stderr, record)
 }
 

@@ -159,9 +159,9 @@ fn feedsims_job_takes_its_runners_flags_and_keeps_its_table() {
     let place = Place::busy();
     let more = "-q 10 -d 2 -w 0 --scale 10 -i 1000 --slo p95=5s";
     let both = format!(r#"{{"num_instances": 2, "extra_args": "{more}"}}"#);
-    let ended = place.run(["run", "feedsim_mini", "-i", &both, "--quiet"]);
+    let ended = place.run(["run", "feedsim_mini", "-i", &both, "--quiet", "--verbose"]);
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
-    assert!(ended.stdout.contains("Instances  instance 1: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("\nInstances, last run  "), "{}", ended.stdout);
     let folder = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap();
     let name = folder.file_name().to_string_lossy().into_owned();
     assert!(name.contains("-feedsim_mini-"), "the job is in the name of its record: {name}");

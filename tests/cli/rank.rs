@@ -237,10 +237,23 @@ fn instances_that_do_not_do_the_same_are_called_out() {
     let slow = place.serve(&["rank", "--scale", "9", "--wait", "200ms", "--in-flight-max", "1"]);
     let url = |target: &Target| target.url.replace("http://", "rank://");
     let (whole, slow) = (url(&whole), url(&slow));
-    let args = ["rank", "--target", &whole, "--target", &slow, "-q", "15", "-d", "4", "-w", "0"];
+    let args = [
+        "rank",
+        "--target",
+        &whole,
+        "--target",
+        &slow,
+        "-q",
+        "15",
+        "-d",
+        "4",
+        "-w",
+        "0",
+        "--verbose",
+    ];
     let ended = place.start(args).wait(Duration::from_secs(60));
     assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
-    for part in ["Instances  instance 1: ", "           instance 2: ", "answers lie ", "% apart"] {
+    for part in ["\nInstances, last run  ", "answers lie ", "% apart"] {
         assert!(ended.stdout.contains(part), "no {part:?} in\n{}", ended.stdout);
     }
     let json = place.run(["report", "--format", "json"]).expect(0).stdout;

@@ -197,3 +197,60 @@ fn wrong_names_labels_and_files_send_nothing() {
     }
     assert_eq!(server.requests(), 0);
 }
+
+/// `report` and `runs` are two ways to the same list.
+#[test]
+fn report_lists_finds_by_name_and_label_and_prunes() {
+    let (place, server) = (Place::new(), Server::ok());
+    load(&place, &server, &["--name", "nightly", "--label", "commit=3f2a"]);
+    load(&place, &server, &["--name", "nightly", "--label", "commit=9c1e"]);
+    load(&place, &server, &[]);
+    let out = |args: &[&str]| place.run(args).expect(0).stdout;
+    assert_eq!(out(&["report", "list"]), out(&["runs"]));
+    assert_eq!(out(&["report", "list", "--json"]), out(&["runs", "--json"]));
+    assert_eq!(out(&["report", "list"]).lines().count(), 4);
+    let runs = listed(&place);
+    let id = |at: usize| runs[at]["run_id"].as_str().unwrap();
+    // Restricted to a name, a label, an id, a job; words add up.
+    for (words, count) in [
+        (vec!["nightly"], 2),
+        (vec!["commit=3f2a"], 1),
+        (vec![id(0)], 1),
+        (vec!["load"], 3),
+        (vec!["commit=3f2a", &id(0)[..4]], 2),
+    ] {
+        for command in [vec!["runs"], vec!["report", "list"]] {
+            let text = out(&[command, words.clone()].concat());
+            assert_eq!(text.lines().count(), count + 1, "{words:?}: {text}");
+        }
+    }
+    let unknown = place.run(["report", "list", "nosuch"]).expect(64).stderr;
+    assert!(unknown.contains("'nosuch'") && unknown.lines().count() == 1, "{unknown}");
+    let removal = place.run(["runs", "delete"]).expect(64).stderr;
+    assert!(removal.contains("'plimsoll runs prune' removes runs"), "{removal}");
+    // A name is the newest run that has it, a label the newest with it.
+    let shown = |word: &str| {
+        let json = out(&["report", word, "--format", "json"]);
+        let record: Value = serde_json::from_str(&json).unwrap();
+        record["run_id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((shown("nightly").as_str(), shown("commit=3f2a").as_str()), (id(1), id(2)));
+    assert_eq!(shown(&id(2)[..5]), id(2));
+    let page = out(&["report", "nightly"]);
+    assert!(page.contains("name nightly, commit=9c1e"), "{page}");
+    let history = out(&["report", "nightly", "--all"]);
+    assert!(
+        history.contains("2 runs")
+            || history.matches(id(1)).count() + history.matches(id(2)).count() >= 2,
+        "{history}"
+    );
+    let wrong = place.run(["report", "commit=0000"]).expect(64).stderr;
+    assert!(wrong.contains("has the label 'commit=0000'"), "{wrong}");
+    let near = place.run(["report", "nightl"]).expect(64).stderr;
+    assert!(near.contains("nightly"), "{near}");
+    // Both remove the same.
+    let dry = ["prune", "--keep", "1", "--dry-run"];
+    assert_eq!(out(&[&["report"], &dry[..]].concat()), out(&[&["runs"], &dry[..]].concat()));
+    out(&["report", "prune", "--keep", "1"]);
+    assert_eq!(folders(&place).len(), 1);
+}

@@ -8,10 +8,11 @@ fn run(place: &Place, program: &str, args: &[&str]) -> Ended {
     Running::start(place.program(program, args), b"").wait(PATIENCE)
 }
 
-/// True if a program is on this machine.
-fn has(program: &str) -> bool {
+/// Fails with the command that installs a program, if it is missing.
+fn needs(program: &str, package: &str) {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    let has = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    assert!(has, "{program} is missing; install it: .ci/tools {program}:{package}");
 }
 
 /// The words that bash offers at the end of a line.
@@ -59,19 +60,48 @@ fn scripts_of_all_shells_know_all_commands() {
             assert!(script.contains(&word), "{shell}: no {word}");
         }
         let file = place.file("script", script);
-        if has(shell) {
-            run(&place, shell, &[check, file.to_str().unwrap()]).expect(0);
-        }
+        needs(shell, shell);
+        run(&place, shell, &[check, file.to_str().unwrap()]).expect(0);
     }
     let ended = place.run(["completions", "tcsh"]).expect(64);
     assert!(ended.stderr.contains("bash, zsh or fish"), "{}", ended.stderr);
 }
 
-/// A page as `man` shows it, or as roff where there is no formatter.
-fn shown(place: &Place, page: &Path) -> String {
-    if !has("groff") {
-        return std::fs::read_to_string(page).unwrap();
+#[test]
+fn zsh_and_fish_load_the_script_from_a_folder_and_complete() {
+    let place = Place::new();
+    for (shell, file) in [("zsh", "_plimsoll"), ("fish", "plimsoll.fish")] {
+        place.file(file, place.run(["completions", shell]).expect(0).stdout);
+        needs(shell, shell);
     }
+    // The line editor of zsh needs a terminal: what it would offer is what the function gives to `_describe`.
+    let zsh = "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; print -r -- $_comps[plimsoll]; \
+               _arguments() { : }; _describe() { local name=$argv[4]; print -rl -- ${(P)name} }; \
+               autoload +X _plimsoll; _plimsoll; _plimsoll_commands";
+    let offered = run(&place, "zsh", &["-f", "-c", zsh]).stdout;
+    assert!(offered.starts_with("_plimsoll\n"), "{offered}");
+    let commands = commands();
+    let words: Vec<String> = commands.iter().filter_map(|one| path(one).first().cloned()).collect();
+    for word in &words {
+        assert!(offered.contains(&format!("{word}:")), "zsh: no {word} in\n{offered}");
+    }
+    let fish = "set -g fish_complete_path $PWD; complete --do-complete 'plimsoll '; \
+                complete --do-complete 'plimsoll load --ju'; complete --do-complete 'plimsoll report --format j'";
+    // fish completes only commands that it finds.
+    let mut command = place.program("fish", ["--no-config", "-c", fish]);
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", program.parent().unwrap().display()));
+    let offered = Running::start(command, b"").wait(PATIENCE).expect(0).stdout;
+    let firsts: Vec<&str> = offered.lines().filter_map(|line| line.split('\t').next()).collect();
+    for word in words.iter().map(String::as_str).chain(["--junit", "json", "junit"]) {
+        assert!(firsts.contains(&word), "fish: no {word} in\n{offered}");
+    }
+}
+
+/// A page as `man` shows it.
+fn shown(place: &Place, page: &Path) -> String {
+    needs("groff", "groff");
     let page = page.to_str().unwrap();
     let ended =
         run(place, "groff", &["-man", "-Tutf8", "-P-c", "-rLL=100n", "-ww", page]).expect(0);
@@ -113,7 +143,7 @@ fn every_command_has_a_manual_page() {
         for example in crate::cli::parser::examples(&command) {
             for line in &example.lines {
                 let line = line.trim();
-                assert!(!has("groff") || text.contains(line), "{file}: no line '{line}'\n{text}");
+                assert!(text.contains(line), "{file}: no line '{line}'\n{text}");
             }
         }
     }
@@ -125,13 +155,13 @@ fn a_page_is_printed_by_the_words_of_its_command() {
     let page = place.run(["man", "serve", "null"]).expect(0).stdout;
     assert!(page.contains(".TH plimsoll-serve-null 1"), "{page}");
     assert_eq!(place.run(["man"]).expect(0).stdout.matches(".TH plimsoll 1").count(), 1);
-    if has("man") {
-        let mut man = place.program("man", ["-l", "page.1"]);
-        place.file("page.1", &page);
-        man.env("MANPAGER", "cat").env("PAGER", "cat");
-        let text = Running::start(man, b"").wait(PATIENCE).expect(0).stdout;
-        assert!(text.contains("plimsoll-serve-null"), "{text}");
-    }
+    needs("man", "man-db");
+    place.file("page.1", &page);
+    let mut man = place.program("man", ["--warnings", "-l", "page.1"]);
+    man.env("MANPAGER", "cat").env("PAGER", "cat").env("LC_ALL", "C.UTF-8");
+    let shown = Running::start(man, b"").wait(PATIENCE).expect(0);
+    assert!(shown.stdout.contains("plimsoll-serve-null"), "{}", shown.stdout);
+    assert_eq!(shown.stderr, "", "man warns");
     for (words, told) in [
         (&["man", "serch"][..], "did you mean 'search'?"),
         (&["man", "load", "x"], "plimsoll load has no commands"),

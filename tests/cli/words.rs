@@ -1,5 +1,6 @@
 //! What the program says about itself.
 
+use super::version::origin;
 use crate::process::Place;
 
 #[test]
@@ -14,37 +15,17 @@ fn alone_it_prints_one_screen_of_orientation() {
     assert_eq!(ended.stderr, "");
 }
 
-/// The commit of the sources, if they are a repository and git is there.
-pub fn commit() -> Option<String> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    if !root.join(".git").exists() {
-        return None;
-    }
-    let mut git = std::process::Command::new("git");
-    let ended = git.args(["rev-parse", "HEAD"]).current_dir(root).output().ok()?;
-    ended.status.success().then(|| String::from_utf8(ended.stdout).unwrap().trim().to_owned())
-}
-
 #[test]
 fn its_version_has_the_commit() {
     let place = Place::new();
     let ended = place.run(["--version"]).expect(0);
-    let version = env!("CARGO_PKG_VERSION");
-    let wanted = match commit() {
-        Some(commit) => format!("plimsoll {version} ({})\n", &commit[..12]),
+    let (version, origin) = (env!("CARGO_PKG_VERSION"), origin());
+    let changed = if origin.modified == Some(true) { "-modified" } else { "" };
+    let wanted = match origin.commit.get(..12) {
+        Some(commit) => format!("plimsoll {version} ({commit}{changed})\n"),
         None => format!("plimsoll {version}\n"),
     };
     assert_eq!(ended.stdout, wanted);
-}
-
-#[test]
-fn the_record_names_the_build() {
-    let (place, server) = (Place::new(), crate::server::Server::ok());
-    let args = ["load", &server.url(), "--clients", "1", "--requests", "3", "--json", "-"];
-    let record = crate::record::Record::of(&place.run(args));
-    let tool = &record.0["tool"];
-    assert_eq!(tool["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(tool["commit"], commit().unwrap_or_default());
 }
 
 #[test]

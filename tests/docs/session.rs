@@ -36,8 +36,8 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new() -> Self {
-        let place = Place::new();
+    /// Returns a session in a folder with a share of the machine that fits its commands.
+    pub fn at(place: Place) -> Self {
         let bin = place.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         symlink(figures::program(), bin.join("plimsoll")).unwrap();

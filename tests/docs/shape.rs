@@ -26,11 +26,15 @@ macro_rules! pattern {
 }
 
 pattern!(RECORD, r"runs/\d{8}T\S+");
+pattern!(ID, r"plimsoll report [0-9a-f]{8}\b");
 pattern!(HEX, r"\b[0-9a-f]{32}\b");
 pattern!(NUMBER, r"<?[-+]?\d+(,\d{3})*(\.\d+)?( %|%)?|\bNaN\b");
 pattern!(UNIT, r"# ?(ns|us|ms|s|min|[kMG]?B|[kMG]?bit|[kMG]?B/s|[kMG]bit/s)\b");
 pattern!(LABEL, r"^[A-Z][A-Za-z ]{2,9} ");
-pattern!(JUDGED, r"^(Warning|Verdict|Note|Result +(valid|NOT|MISSED)) ?");
+pattern!(
+    JUDGED,
+    r"^(Warning|Why|Held|Missed|Note|Watched +machine: at its limit|Result +(valid|NOT|MISSED|FAILED)) ?"
+);
 pattern!(OUTCOME, r"\b(held|MISSED.*)$");
 pattern!(VERDICT, r#""verdict": "[^"]*""#);
 pattern!(HELD_UP, r", # of the time (waiting for a processor|stopped by a signal)");
@@ -43,6 +47,7 @@ pattern!(EMPTY, r"(^| )-( |$)");
 /// A line without its figures, units and widths.
 fn bare(line: &str) -> String {
     let line = RECORD.replace_all(line, "runs/NAME");
+    let line = ID.replace_all(&line, "plimsoll report ID");
     let line = HEX.replace_all(&line, "#");
     let line = VERDICT.replace_all(&line, "\"verdict\": \"KIND\"");
     let line = NUMBER.replace_all(&line, "#");
@@ -201,7 +206,9 @@ mod tests {
     fn dots_leave_lines_out_and_judgements_of_the_machine_are_free() {
         assert!(holds("a\n...\nd", "a\nb\nc\nd"));
         assert!(!holds("a\n...\nd", "a\nb\nc"));
-        assert!(holds("a\nVerdict    valid\nb", "a\nWarning    x\nb"));
+        assert!(holds("a\nWhy        late\nb", "a\nWarning    x\nb"));
+        assert!(holds("a\nb", "a\nWatched    machine: at its limit: all 2 processors\nb"));
+        assert!(!holds("a\nb", "a\nWatched    nginx: CPU 1 cores\nb"));
         assert!(holds(
             "SLO        p95 1 ms: 2 ms, held",
             "SLO        p95 1 ms: 2 ms, MISSED (over)"

@@ -17,14 +17,16 @@ fn the_quickstart_shows_a_search_server_measured() {
         "documents",
         "every answer has the hits that the text has",
         "1. As fast as it can",
+        "Result     ",
+        "requests/s",
         "2. At half of that",
+        "Result     ",
         "Latency",
         "response",
         "Classes",
         "fuzzy",
-        "Ledger",
-        "Verdict",
         "runs/",
+        "Page       runs/",
         "Next steps",
     ];
     let mut at = 0;
@@ -33,6 +35,10 @@ fn the_quickstart_shows_a_search_server_measured() {
         at += found.unwrap_or_else(|| panic!("no {part:?} (in this place) in\n{}", ended.stdout));
     }
     crate::docs::expect_sample("README.md", "quickstart", &ended.stdout);
+    let page = ended.stdout.lines().find_map(|line| line.strip_prefix("Page       ")).unwrap();
+    let written = std::fs::read_to_string(place.path().join(page)).unwrap();
+    assert!(written.starts_with("<!doctype html>") && written.contains("quickstart-open"));
+    assert_eq!(place.run(["report", "--format", "html"]).expect(0).stdout, written);
     assert_eq!(
         std::fs::read_dir(place.path().join("runs")).unwrap().count(),
         2,

@@ -70,11 +70,13 @@ fn the_summary_is_the_originals_to_the_character() {
     });
     place.file("q.txt", lines(10));
     let ended =
-        fbench(&place, &server, &["-n", "2", "-r", "0", "-s", "7", "-q", "q.txt"]).expect(0);
+        fbench(&place, &server, &["-n", "2", "-r", "0", "-s", "7", "-q", "q.txt", "--verbose"])
+            .expect(0);
     let (summary, own) = ended.stdout.split_at(ended.stdout.find("*** plimsoll:").unwrap());
     let title = own.split_inclusive('\n').next().unwrap();
     assert_eq!(masked(&format!("{summary}{title}")), EXPECTED);
-    for part in ["Latency", "Ledger", "Verdict", "Generator", "Result     "] {
+    for part in ["Result     ", "Why        ", "Ledger     ", "Status     200 = 18", "Latency, ms"]
+    {
         assert!(own.contains(part), "no {part} in\n{own}");
     }
 }

@@ -30,7 +30,8 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 
 #[track_caller]
 fn expect_hidden(place: &Place, server: &Server, args: &[&str]) {
-    let out = ["--junit", "out.xml", "--csv", "out.csv", "--json", "out.json"];
+    let out =
+        ["--junit", "out.xml", "--csv", "out.csv", "--json", "out.json", "--html", "out.html"];
     let ended = run(place, &[args, &out].concat());
     assert_eq!(ended.code, Some(4), "{}\n{}", ended.stdout, ended.stderr);
     let sent = server.seen().pop().unwrap().text();
@@ -38,14 +39,14 @@ fn expect_hidden(place: &Place, server: &Server, args: &[&str]) {
     let folder = std::fs::read_dir(place.path().join("runs")).unwrap().next().unwrap().unwrap();
     let folder = folder.path().display().to_string();
     let mut printed = format!("{}{}", ended.stdout, ended.stderr);
-    for format in ["text", "json", "csv", "junit"] {
+    for format in ["text", "json", "csv", "junit", "html", "markdown"] {
         printed += &place.run(["report", &folder, "--format", format]).stdout;
     }
     assert!(printed.contains("503"), "{printed}");
     assert!(!printed.contains(SECRET), "{args:?}\n{printed}");
     let kept = files(place.path());
     let names: Vec<_> = kept.iter().filter_map(|path| path.file_name()?.to_str()).collect();
-    for name in ["run.json", "failures.ndjson", "out.xml", "out.csv", "out.json"] {
+    for name in ["run.json", "failures.ndjson", "out.xml", "out.csv", "out.json", "out.html"] {
         assert!(names.contains(&name), "{names:?}");
     }
     for path in kept.iter().filter(|path| !path.ends_with("headers.txt")) {
@@ -76,6 +77,36 @@ fn a_value_of_the_environment_is_sent_and_kept_nowhere() {
         let place = Place::new();
         place.file("s.toml", text);
         expect_hidden(&place, &server, &["run", "s.toml"]);
+    }
+}
+
+/// Secrets that stand on the command line itself, and that the target repeats in its replies.
+#[test]
+fn secrets_of_headers_addresses_and_bodies_are_in_no_output() {
+    let server = Server::start(|seen: &Seen| {
+        let text = format!("you sent {} and {}", seen.body(), seen.text());
+        vec![Step::Send(reply(503, "", text.as_bytes()))]
+    });
+    let place = Place::new();
+    let url = format!("{}/?token=opensesame2&q=1", server.url());
+    let body = "{\"user\": \"me\", \"password\": \"opensesame3\"}";
+    let headers =
+        ["--header", "Authorization: Bearer opensesame4", "--header=Cookie: s=opensesame5"];
+    let more = ["--clients", "1", "--requests", "5", "--body", body];
+    let out = ["--junit", "o.xml", "--csv", "o.csv", "--json", "o.json", "--html", "o.html"];
+    let ended = place.run([&["load", &url], &headers[..], &more, &out].concat()).expect(4);
+    let sent = server.seen().pop().unwrap().text();
+    for secret in ["opensesame2", "opensesame3", "opensesame4", "opensesame5"] {
+        assert!(sent.contains(secret), "{secret} is sent\n{sent}");
+    }
+    let mut printed = format!("{}{}", ended.stdout, ended.stderr);
+    for format in ["text", "json", "csv", "junit", "html", "markdown"] {
+        printed += &place.run(["report", "--format", format]).expect(0).stdout;
+    }
+    assert!(printed.contains("Authorization: ***") && !printed.contains("opensesame"), "{printed}");
+    for path in files(place.path()) {
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains("opensesame"), "a secret in {}\n{text}", path.display());
     }
 }
 

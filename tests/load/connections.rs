@@ -159,7 +159,7 @@ fn all_connections_are_opened_though_few_are_needed() {
 
 /// The line of the report about the network.
 fn network_line(place: &Place) -> String {
-    let text = place.run(["report"]).expect(0).stdout;
+    let text = place.run(["report", "--verbose"]).expect(0).stdout;
     let line = text.lines().find(|line| line.starts_with("Network"));
     line.unwrap_or_else(|| panic!("nothing about the network in\n{text}")).to_owned()
 }

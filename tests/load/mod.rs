@@ -4,13 +4,16 @@ mod admission;
 mod connections;
 mod failures;
 mod http2;
+mod intervals;
 mod judging;
 mod models;
+mod observing;
 mod replies;
 mod sources;
 mod stopping;
 mod truth;
 mod users;
+mod watching;
 
 use crate::process::{Ended, Place};
 use crate::record::Record;

@@ -11,7 +11,7 @@ fn opensearch_is_measured_beside_the_embedded_engine_and_marked_as_clamped() {
     let place = Place::busy();
     let engines = ["--engine", "automaton", "--engine", "opensearch", "--groups", "2x2,4x2"];
     let cell = ["--sizes", "500kB", "--duration", "1s", "--warmup", "500ms", "--users", "2"];
-    let ended = search(&place, &[&engines[..], &cell].concat()).expect(0);
+    let ended = search(&place, &[&engines[..], &cell, &["--verbose"]].concat()).expect(0);
     assert!(ended.stderr.contains("opensearch: started in "), "{}", ended.stderr);
     let record = record(&place);
     record.expect_schema();

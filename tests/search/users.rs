@@ -37,7 +37,7 @@ fn users_come_by_a_profile_with_the_cells_number_in_it() {
 
 #[test]
 fn users_think_and_keep_a_pace() {
-    let (place, engine) = (Place::alone(), Engine::start(Faults::default()));
+    let (place, engine) = (Place::quiet(), Engine::start(Faults::default()));
     place.file("q.toml", ALL);
     let own = mine(&engine);
     let asked = ["--engine", &own, "--queries", "q.toml", "--users", "8", "--duration", "2s"];

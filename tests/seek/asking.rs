@@ -19,7 +19,7 @@ pub fn search(place: &Place, url: &str, flags: &[&str]) -> Ended {
 
 #[test]
 fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
-    let place = Place::alone();
+    let place = Place::quiet();
     place.file("mix.ndjson", MIX);
     let nginx = Nginx::start(&place, "", BLOCK);
     let url = format!("http://127.0.0.1:{}", nginx.port);
@@ -50,7 +50,7 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
 /// more than 5 % can be late at any rate, and the limit would hold at the highest.
 #[test]
 fn a_slow_class_has_a_line_of_its_own() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&["queue", "--servers", "1", "--service", "exponential:5ms"]);
     let block = format!(
         "location /quick {{ return 200 'hello'; }}\n\
@@ -164,7 +164,7 @@ fn what_a_search_cannot_ask_is_refused_by_name() {
 
 #[test]
 fn statements_of_postgresql_have_a_line() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&["postgresql", "--durability", "none"]);
     // It takes four times the limit, whatever the rate.
     let slow = [

@@ -20,7 +20,7 @@ fn votes_have_a_line_and_every_one_of_them_is_a_row() {
     assert_eq!(grown, record.count("/voter/accepted"));
     assert!(grown > 1000 && record.number("/seek/curve/0/rate_per_s") <= 1500.0);
     let page = place.run(["report"]).expect(0).stdout;
-    assert!(page.contains("check writes"), "{page}");
+    assert!(page.contains("\nWrites     ok: "), "{page}");
     for (flags, word) in [
         (&["--slo", "p90{class=select}=1s"][..], "unknown class 'select'; write one of vote"),
         (&["--slo", "p90=1s", "--order", "random"], "--order"),

@@ -1,4 +1,4 @@
-//! `plimsoll seek --watch`: the line over time, of a queue that changes its speed on command.
+//! `plimsoll seek --over-time`: the line over time, of a queue that changes its speed on command.
 
 use crate::process::{PATIENCE, Place, Target, curl, stolen_while, until};
 use crate::record::Record;
@@ -23,9 +23,9 @@ fn stretches(record: &Record) -> Vec<Value> {
 
 #[test]
 fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&FOUR_SERVERS);
-    let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--watch", "--json", "-"];
+    let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--over-time", "--json", "-"];
     let (ended, stolen) = stolen_while(|| {
         let running =
             place.start(args.into_iter().chain(["--budget", "96s", "--start-rate", "400"]));
@@ -81,9 +81,9 @@ fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
 
 #[test]
 fn a_budget_too_small_for_a_stretch_says_what_it_takes() {
-    let place = Place::alone();
+    let place = Place::quiet();
     let target = place.serve(&FOUR_SERVERS);
-    let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--watch", "--json", "-"];
+    let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--over-time", "--json", "-"];
     let ended = place.start(args.into_iter().chain(["--budget", "4s"])).wait(PATIENCE);
     let record = Record::of(&ended.expect(3));
     assert_eq!(record.verdict(), "budget-too-small");
@@ -94,7 +94,7 @@ fn a_budget_too_small_for_a_stretch_says_what_it_takes() {
 fn an_interrupt_before_the_first_interval_is_a_partial_result() {
     let place = Place::new();
     let target = place.serve(&FOUR_SERVERS);
-    let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--watch", "--json", "-"];
+    let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--over-time", "--json", "-"];
     let running = place.start(args);
     let seen = || target.stats()["answered"].as_u64().unwrap_or(0) >= 20;
     until("load is offered", Duration::from_secs(30), seen);
@@ -118,7 +118,7 @@ fn only_known_speeds_are_taken_and_one_method_follows() {
     }
     let mean_ms = target.stats()["service"]["mean_ms"].as_f64().unwrap();
     assert!((0.7..1.4).contains(&mean_ms), "{mean_ms}");
-    let flags = ["seek", &target.url, "--slo", "p95=20ms", "--watch", "--strategy", "feedsim"];
+    let flags = ["seek", &target.url, "--slo", "p95=20ms", "--over-time", "--strategy", "feedsim"];
     let ended = place.run(flags).expect(64);
     assert!(ended.stderr.contains("--strategy"), "{}", ended.stderr);
 }

@@ -12,7 +12,7 @@ fn every_acknowledged_vote_is_there_after_a_kill_and_the_client_says_what_it_kno
     let flags = ["--data", "db", "--durability", "sync", "--partitions", "2"];
     let target = database(&place, &flags);
     let args = ["voter", &target.url, "--clients", "50", "--duration", "20s", "--give-up", "1s"];
-    let running = place.start([&args[..], &["--json", "-", "--no-record"]].concat());
+    let running = place.start([&args[..], &["--json", "-", "--no-record", "--verbose"]].concat());
     // A rolling line says that votes have been accepted.
     until("votes", Duration::from_secs(30), || {
         running.stderr_so_far().lines().filter(|line| line.contains("T/sec")).count() > 2
@@ -49,7 +49,7 @@ fn whoever_stops_it_gets_what_there_is_with_its_check() {
     for processes in ["1", "2"] {
         let args =
             ["voter", &target.url, "--clients", "8", "--duration", "30s", "--seed", processes];
-        let more = ["--processes", processes, "--json", "-", "--no-record"];
+        let more = ["--processes", processes, "--json", "-", "--no-record", "--verbose"];
         let running = place.start([&args[..], &more].concat());
         until("votes", Duration::from_secs(30), || running.stderr_so_far().contains("T/sec"));
         running.signal(Signal::INT);

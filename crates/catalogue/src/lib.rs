@@ -14,6 +14,7 @@ pub mod near_miss;
 pub mod plan;
 mod quickstart;
 pub mod runner;
+mod sheet;
 mod step;
 mod system_check;
 pub mod vars;
@@ -27,14 +28,14 @@ use job::Job;
 use plimsoll_job::usage::usage;
 use std::path::Path;
 
-/// The jobs of `jobs/`, by the name of their file.
+/// The jobs of the folder `jobs`, by the name of their file.
 const FILES: [(&str, &str); 6] = [
-    ("fbench", include_str!("../../../jobs/fbench.toml")),
-    ("feedsim_autoscale", include_str!("../../../jobs/feedsim_autoscale.toml")),
-    ("feedsim_default", include_str!("../../../jobs/feedsim_default.toml")),
-    ("feedsim_mini", include_str!("../../../jobs/feedsim_mini.toml")),
-    ("search-table", include_str!("../../../jobs/search-table.toml")),
-    ("voter", include_str!("../../../jobs/voter.toml")),
+    ("fbench", include_str!("../jobs/fbench.toml")),
+    ("feedsim_autoscale", include_str!("../jobs/feedsim_autoscale.toml")),
+    ("feedsim_default", include_str!("../jobs/feedsim_default.toml")),
+    ("feedsim_mini", include_str!("../jobs/feedsim_mini.toml")),
+    ("search-table", include_str!("../jobs/search-table.toml")),
+    ("voter", include_str!("../jobs/voter.toml")),
 ];
 
 /// The job that is code, since its second rate depends on the result of its first.
@@ -121,7 +122,7 @@ mod tests {
             assert_eq!(*name, job.name);
             assert!(!job.description.is_empty() && !job.tags.is_empty(), "{name}");
         }
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../jobs");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("jobs");
         let files = std::fs::read_dir(folder).unwrap().count();
         assert_eq!(files, FILES.len(), "a file of jobs/ is not compiled in");
         let sorted = names();

@@ -12,12 +12,14 @@ use plimsoll_job::embedded::Embedded;
 use plimsoll_job::execute::execute;
 use plimsoll_job::exit;
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, note, print_out, style};
+use plimsoll_job::output::{Output, note, print_out, put_result, style, with_files};
 use plimsoll_job::prepare::{Prepared, plan_of, prepare};
-use plimsoll_job::progress::{Bar, Progress};
+use plimsoll_job::progress::{Far, Part, Progress};
+use plimsoll_job::results::page;
 use plimsoll_job::signals;
 use plimsoll_record::JobResults;
-use plimsoll_report::number::significant;
+use plimsoll_report::forms::Forms;
+use plimsoll_report::number::{count, significant};
 use plimsoll_report::text::figures;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Reply, Request};
@@ -30,7 +32,6 @@ use plimsoll_workloads::query_file::Passes;
 use plimsoll_workloads::query_mix::{Expect, MixOptions, Query, Rendering, make};
 use plimsoll_workloads::render::{HttpForm, RenderedSet, RequestParts};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::path::PathBuf;
 
 use std::sync::Arc;
 
@@ -90,6 +91,7 @@ fn story(output: &Output) -> Result<u8> {
     tell(
         &format!("1. As fast as it can: {CLIENTS} clients that each wait for their answer, 8 s"),
         &first,
+        output,
     )?;
     if signals::is_stopped() {
         return Ok(exit::NOT_VALID);
@@ -104,19 +106,34 @@ fn story(output: &Output) -> Result<u8> {
     let second = measure(&open, output)?;
     tell(
         &format!(
-            "2. At half of that: {rate} requests a second that arrive like independent users, 15 s"
+            "2. At half of that: {} requests/s that arrive like independent users, 15 s",
+            count(rate as u64)
         ),
         &second,
+        output,
     )?;
+    put_page(&second, output)?;
     print_out(NEXT)?;
     let worst = [&first, &second].map(|finished| exit::of_record(&finished.record));
     // A generator that shares two cores with its target is often the limit; here that is no failure.
-    Ok(if worst.contains(&exit::TARGET_FAILED) { exit::TARGET_FAILED } else { exit::FINE })
+    let code = if worst.contains(&exit::TARGET_FAILED) { exit::TARGET_FAILED } else { exit::FINE };
+    Ok(with_files(code))
 }
+
+/// Writes the page of the last run, into the folder of its record unless a flag names a file, and says where it is.
+fn put_page(finished: &Finished, output: &Output) -> Result<()> {
+    let own = finished.folder.as_ref().map(|folder| folder.join(PAGE));
+    let Some(path) = output.html.clone().or(own) else { return Ok(()) };
+    put_result("--html", &path, &page(finished.into(), &[Forms::LOAD])?);
+    print_out(&format!("Page       {}\n", path.display()))
+}
+
+/// Name of the page in the folder of a record.
+const PAGE: &str = "report.html";
 
 const NEXT: &str = "
 Next steps
-  plimsoll report                 the last run once more; --format json or csv for programs
+  plimsoll report                 the page of the last run; --format html, json or csv
   plimsoll load URL --rate 500    your own service
   plimsoll corpus queries         the query mix, to look at
   plimsoll --help                 everything else
@@ -172,7 +189,7 @@ impl Server {
 fn scenario(server: &Server, queries: &QueryFile) -> Scenario {
     Scenario {
         targets: vec![server.url.clone()],
-        queries: Some(queries.path.clone()),
+        queries: Some(queries.path.to_path_buf()),
         checks: vec!["vespa".to_owned()],
         timeout: Span::seconds(5),
         ..Scenario::default()
@@ -184,29 +201,26 @@ fn measure(scenario: &Scenario, output: &Output) -> Result<Finished> {
     execute(scenario, prepared, output, &mut |_| {}, &|_| JobResults::default())
 }
 
-fn tell(title: &str, finished: &Finished) -> Result<()> {
-    let folder = finished.folder.as_deref();
-    print_out(&format!("\n{title}\n\n{}", figures(&finished.record, folder, &style())))
+fn tell(title: &str, finished: &Finished, output: &Output) -> Result<()> {
+    let page = figures(&finished.record, finished.folder.as_deref(), &style(output.verbose));
+    print_out(&format!("\n{title}\n\n{page}"))
 }
 
 /// The query mix as a file, which a newcomer may look at and use again.
 struct QueryFile {
-    path: PathBuf,
+    path: tempfile::TempPath,
 }
 
 impl QueryFile {
     fn write(mix: &[Query]) -> Result<Self> {
-        let name = format!("plimsoll-quickstart-{}.ndjson", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
-        Rendering::default().write_ndjson(mix, &mut file)?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for QueryFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // Under a name that another user cannot guess, and lead elsewhere by a link.
+        let file =
+            tempfile::Builder::new().prefix("plimsoll-quickstart-").suffix(".ndjson").tempfile()?;
+        let mut out = std::io::BufWriter::new(&file);
+        Rendering::default().write_ndjson(mix, &mut out)?;
+        std::io::Write::flush(&mut out)?;
+        drop(out);
+        Ok(Self { path: file.into_temp_path() })
     }
 }
 
@@ -280,7 +294,7 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
         Classes::default(),
         Judge::default(),
     );
-    let progress = Progress::new(Bar::of(documents), output.quiet);
+    let progress = Progress::steady(output.voice());
     let mut done = 0;
     let (scenario, prepared) = once(server, Box::new(sessions), documents, FEEDERS);
     let quiet = Output { quiet: true, ..Output::default() };
@@ -291,10 +305,12 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
         &mut |second| {
             let now = second.ledger.finished();
             done += now;
-            progress.show(done, || {
-                let rate = significant(now as f64 / second.seconds().max(1e-9));
-                vec![format!("feeding {done}/{documents} documents"), format!("{rate}/s")]
-            });
+            let rate = significant(now as f64 / second.seconds().max(1e-9));
+            let parts = vec![
+                Part::first(format!("feeding: {done} of {documents} documents")),
+                Part::new(format!("{rate}/s"), 1),
+            ];
+            progress.show(Far::Share(done as f64 / documents.max(1) as f64), parts);
         },
         &|_| JobResults::default(),
     )?;
@@ -308,12 +324,12 @@ fn feed(corpus: &Corpus, server: &Server, output: &Output) -> Result<()> {
     }
     let waited = until_searchable(documents, server)?;
     print_out(&format!(
-        "  corpus   {}: {documents} documents, {:.1} MB, fed in {:.1} s ({:.0} a second), all found {:.1} s \
-         later\n",
+        "  corpus   {}: {} documents, {:.1} MB, fed in {:.1} s ({}/s), all found {:.1} s later\n",
         corpus.name(),
+        count(documents),
         bytes as f64 / 1e6,
         fed.record.duration_s,
-        documents as f64 / fed.record.duration_s.max(1e-9),
+        count((documents as f64 / fed.record.duration_s.max(1e-9)).round() as u64),
         waited.as_seconds(),
     ))?;
     Ok(())

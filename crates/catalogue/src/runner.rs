@@ -11,8 +11,11 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on, stop, wait_within};
 use plimsoll_job::execute::page;
 use plimsoll_job::keeping::nothing_measured;
-use plimsoll_job::output::{Output, note, print_out, with_files, write_results};
+use plimsoll_job::output::{Output, note, print_out, with_files};
+use plimsoll_job::results::{Shown, write_results};
 use plimsoll_job::signals::Stopped;
+use plimsoll_job::tool;
+use plimsoll_job::watching::TARGETS;
 use plimsoll_job::{exit, signals};
 use plimsoll_record::JobResults;
 use plimsoll_report::RecordError;
@@ -146,12 +149,12 @@ fn install_and_run(
     hooks.before();
     signals::go_on("while its hooks began")?;
     let processors = hooks.processors();
-    let _target = start_target(plan, staging, processors)?;
+    let target = start_target(plan, staging, processors)?;
     for arguments in plan.prepare()? {
         prepare(&arguments, staging, processors)?;
     }
     signals::go_on("before its command began")?;
-    command(plan, staging, processors, output)
+    command(plan, staging, processors, (output, target.as_ref()))
 }
 
 /// A record of a job that was stopped before its command could make one.
@@ -160,11 +163,11 @@ fn keep_nothing(plan: &Plan, stopped: &Stopped, output: &Output) -> Result<Optio
     let finished = nothing_measured(&scenario, output, stopped)?;
     // With a folder, the files are written from it at the end.
     let is_stdout_taken = match &finished.folder {
-        Some(_) => json_to_stdout(output),
-        None => write_results(output, &finished.record, &[Forms::LOAD])?,
+        Some(_) => output.takes_stdout(),
+        None => write_results(output, &finished, &[Forms::LOAD])?,
     };
     if !is_stdout_taken {
-        print_out(&page(&finished, &Forms::LOAD))?;
+        print_out(&page(&finished, output, &Forms::LOAD))?;
     }
     Ok(finished.folder)
 }
@@ -244,8 +247,12 @@ pub fn passed_on(output: &Output) -> Vec<String> {
         Some(_) => {}
         None => {
             more.push("--no-record".to_owned());
-            let files =
-                [("--json", &output.json), ("--junit", &output.junit), ("--csv", &output.csv)];
+            let files = [
+                ("--json", &output.json),
+                ("--junit", &output.junit),
+                ("--csv", &output.csv),
+                ("--html", &output.html),
+            ];
             for (flag, path) in files {
                 if let Some(path) = path {
                     more.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
@@ -255,9 +262,10 @@ pub fn passed_on(output: &Output) -> Vec<String> {
     }
     more.extend(output.name.iter().map(|name| format!("--name={}", name.0)));
     more.extend(output.labels.iter().map(|one| format!("--label={}={}", one.key, one.value)));
-    if output.quiet {
-        more.push("--quiet".to_owned());
-    }
+    more.extend(output.watch.iter().map(|one| format!("--watch={one}")));
+    more.extend(output.outlets.words());
+    more.extend(output.quiet.then(|| "--quiet".to_owned()));
+    more.extend(output.verbose.then(|| "--verbose".to_owned()));
     more
 }
 
@@ -270,12 +278,16 @@ fn command(
     plan: &Plan,
     staging: &Staging,
     processors: Option<CpuSet>,
-    output: &Output,
+    (output, target): (&Output, Option<&Target>),
 ) -> Result<End> {
     let arguments = [plan.command()?, passed_on(output)].concat();
     let mut command = plimsoll(&arguments)?;
     command.stdin(Stdio::null()).env(RECORDS_TO, staging.records());
     command.env(RECORDS_FOR, &plan.job.name);
+    tool::pass_command(&mut command);
+    if let Some(target) = target {
+        command.env(TARGETS, target.child.id().to_string());
+    }
     if json_to_stdout(output) {
         command.stdout(Stdio::null());
     }
@@ -321,13 +333,14 @@ fn finish(
     forms: &[Forms],
 ) -> Result<u8> {
     match printed {
-        Ok(printed) if !json_to_stdout(output) => print_out(&printed)?,
+        Ok(printed) if !output.takes_stdout() => print_out(&printed)?,
         Ok(_) => {}
         Err(error) => note(&format!("plimsoll: the record could not be completed: {error:#}")),
     }
     // Without a folder the command has written them itself.
     if let Some(folder) = record.filter(|_| output.has_files()) {
-        write_results(output, &plimsoll_report::load::load(folder)?.record, forms)?;
+        let record = &plimsoll_report::load::load(folder)?.record;
+        write_results(output, Shown { record, folder: Some(folder), course: None }, forms)?;
     }
     Ok(with_files(match end {
         End::Exit(Some(code)) => u8::try_from(code).unwrap_or(exit::FAILED),

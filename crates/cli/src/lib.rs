@@ -7,11 +7,12 @@
 
 mod commands;
 mod complaints;
+mod names;
 
 use anyhow::anyhow;
 use clap::ArgMatches;
 use clap::error::ErrorKind;
-use commands::{compare, completions, corpus, man, report, runs, serve};
+use commands::{compare, completions, corpus, import, man, report, runs, serve, version};
 use complaints::{complaint, renamed};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
@@ -32,7 +33,7 @@ plimsoll measures how much load a search, recommendation or database system hold
   Any HTTP service   plimsoll load http://127.0.0.1:8080/ --rate 1000 --duration 30s
                      closed, open, bursts, profiles; classes, checks, limits
   The load line      plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --budget 5m
-                     the highest rate that holds the limits, with an interval
+                     the highest rate that holds the limits, with an interval; of two targets: ab
   Engines compared   plimsoll search --engine mine=http://127.0.0.1:9200 --sizes 64MB,320MB
                      users x size x distance x shards: tables, reasons, recall, resumable
   Votes, counted     plimsoll voter VSD volt://HOST:21212: transactions, and every write checked
@@ -45,8 +46,8 @@ plimsoll measures how much load a search, recommendation or database system hold
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
   A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
-  Past runs          plimsoll runs; report [RUN] --format text|json|csv|junit|...; compare RUN RUN
-  Query files        plimsoll corpus | split-file | result-filter
+  Past runs          plimsoll runs; report [RUN] --format text|json|...; compare RUN RUN; size RUN
+  Query files        plimsoll corpus | split-file | result-filter; other tools' results: import FILE
 
 Every command explains itself: plimsoll COMMAND --help. For the shell: plimsoll completions, man.
 ";
@@ -70,7 +71,7 @@ const VERSION: &str = env!("PLIMSOLL_VERSION");
 
 /// All commands, in the order of the help. A job is added by its line here: its flags, its run, and the forms in which
 /// `report` and `compare` show its records.
-const COMMANDS: [Command; 24] = [
+const COMMANDS: [Command; 28] = [
     Command::of::<plimsoll_catalogue::RunArgs>(),
     Command::of::<plimsoll_catalogue::ListArgs>(),
     Command::of::<plimsoll_catalogue::InfoArgs>(),
@@ -86,15 +87,19 @@ const COMMANDS: [Command; 24] = [
     Command::of::<plimsoll_visit::VisitArgs>(),
     Command::of::<plimsoll_feed::FeedArgs>(),
     Command::of::<plimsoll_fbench::FbenchArgs>(),
+    Command::of::<plimsoll_ab::AbArgs>(),
     Command::of::<serve::ServeArgs>(),
     Command::of::<report::ReportArgs>(),
     Command::of::<runs::RunsArgs>(),
     Command::of::<compare::CompareArgs>(),
+    Command::of::<plimsoll_size::SizeArgs>(),
+    Command::of::<import::ImportArgs>(),
     Command::of::<corpus::CorpusArgs>(),
     Command::of::<plimsoll_fbench::SplitArgs>(),
     Command::of::<plimsoll_fbench::FilterArgs>(),
     Command::of::<completions::CompletionsArgs>(),
     Command::of::<man::ManArgs>(),
+    Command::of::<version::VersionArgs>(),
 ];
 
 /// Functions of this program that the jobs may use.
@@ -102,19 +107,34 @@ const PROGRAM: Program =
     Program { check_words, parser, run_words, check_ranker: serve::check_rank, forms };
 
 /// Returns the forms of all jobs.
-fn forms() -> Vec<Forms> {
+#[must_use]
+pub fn forms() -> Vec<Forms> {
     COMMANDS.iter().map(Command::forms).collect()
 }
 
 /// Returns the parser of the whole program: help, completions and man pages come from it.
 #[must_use]
 pub fn parser() -> clap::Command {
+    program().subcommands(COMMANDS.iter().map(Command::parser))
+}
+
+/// The program without its commands.
+fn program() -> clap::Command {
     clap::Command::new("plimsoll")
         .version(VERSION)
         .about("Measures how much load a search, recommendation or database serving system holds, and shows why")
         .max_term_width(110)
         .after_help(EXAMPLES)
-        .subcommands(COMMANDS.iter().map(Command::parser))
+}
+
+/// Returns a parser that knows the command that these words call. Making the flags of all commands takes longer than the
+/// rest of the start.
+fn parser_of(arguments: &[OsString]) -> clap::Command {
+    let called = |entry: &&Command| arguments.get(1).is_some_and(|word| word == entry.name());
+    match COMMANDS.iter().find(called) {
+        Some(entry) => program().subcommand(entry.parser()),
+        None => parser(),
+    }
 }
 
 /// Returns all commands with their whole names, the program itself first.
@@ -140,7 +160,7 @@ fn arguments() -> Vec<OsString> {
     if let Some(command) = command {
         arguments.insert(1, command.into());
     }
-    arguments
+    plimsoll_job::outlet_flags::joined(arguments)
 }
 
 /// The command that was called, as far as its words are known: what `--help` should follow.
@@ -167,7 +187,7 @@ fn below<'a>(program: &'a clap::Command, arguments: &[OsString]) -> &'a clap::Co
 pub fn check_words(arguments: &[String]) -> Result<(), String> {
     let words: Vec<OsString> =
         std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
-    match parser().try_get_matches_from(&words) {
+    match parser_of(&words).try_get_matches_from(&words) {
         Err(error)
             if !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
@@ -181,8 +201,8 @@ pub fn check_words(arguments: &[String]) -> Result<(), String> {
 fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
     let words: Vec<OsString> =
         std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();
-    let told = |error: clap::Error| usage(complaint(&error, &called(&words)));
-    let matches = parser().try_get_matches_from(&words).map_err(told)?;
+    let wrong_usage = |error: clap::Error| usage(complaint(&error, &called(&words)));
+    let matches = parser_of(&words).try_get_matches_from(&words).map_err(wrong_usage)?;
     for hint in renamed(&words, &called(&words)) {
         note(&format!("plimsoll: {hint}"));
     }
@@ -191,7 +211,7 @@ fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
     entry
         .ok_or_else(|| anyhow!("there is no command '{name}'"))?
         .run(matches, &PROGRAM)
-        .map_err(told)?
+        .map_err(wrong_usage)?
 }
 
 /// One line for a wrong command line, without the parser's frame around it.
@@ -226,13 +246,20 @@ fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
     })
 }
 
+/// The command line in words: the program by its name, whatever its path.
+fn words_of(arguments: &[OsString]) -> Vec<String> {
+    let rest = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("plimsoll".to_owned()).chain(rest).collect()
+}
+
 /// The whole program, for the arguments that this process was called with.
 #[must_use]
 pub fn run() -> ExitCode {
-    tool::set_commit(env!("PLIMSOLL_COMMIT"));
+    names::look_up_without_modules();
+    tool::set_build(version::build());
     let arguments = arguments();
-    // One parser for all: building it takes a millisecond.
-    let mut program = parser();
+    tool::set_command(&words_of(&arguments));
+    let mut program = parser_of(&arguments);
     let code = match program.try_get_matches_from_mut(&arguments) {
         Err(error) => explain(&error, &arguments),
         Ok(matches) => {

@@ -1,5 +1,7 @@
 //! Tests of all commands as the parser has them.
 
+mod pages;
+
 use super::{commands, parser};
 use clap::{Arg, Command};
 use std::collections::BTreeMap;
@@ -48,6 +50,9 @@ fn options() -> BTreeMap<String, Vec<(String, String)>> {
 /// Options that differ: name, the commands in which it is not as in the others, and why.
 const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("arrivals", &["seek", "serve queue"], "a search needs random gaps; a prediction"),
+    ("check", &["size"], "of a prediction, not of replies"),
+    ("budget", &["ab"], "shorter, since it ends when all is decided"),
+    ("runs", &["compare"], "by default those of the compared runs"),
     ("clients", &["voter", "hello"], "their number comes from a preset"),
     ("cluster", &["serve search"], "has a default, since it is its own cluster"),
     ("compress", &["serve rank"], "an amount, not a form"),
@@ -66,16 +71,20 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
         "folders of different things",
     ),
     ("delay", &["serve queue"], "of replies, not between bursts"),
-    ("dry-run", &["feed", "runs prune"], "nothing is done, of different commands"),
+    ("dry-run", &["feed", "runs prune", "report prune"], "nothing is done, of different commands"),
     ("durability", &["serve voter"], "none by default, as VoltDB's community edition"),
     ("duration", &["voter", "hello"], "ends with the calls, if they are given"),
     (
         "format",
-        &["report", "compare", "corpus write", "corpus queries"],
+        &["report", "compare", "size", "import", "corpus write", "corpus queries"],
         "formats of different things",
     ),
     ("http-port", &["serve voter"], "no API by default"),
-    ("json", &["list", "info", "runs", "system-check"], "a switch: these commands write no record"),
+    (
+        "json",
+        &["list", "info", "runs", "report list", "system-check"],
+        "a switch: these commands write no record",
+    ),
     ("limit", &["corpus info", "corpus write", "corpus queries"], "of documents, not of a backlog"),
     ("order", &["search"], "of each user's queries"),
     ("out", &["rank", "man"], "files of different things"),
@@ -85,19 +94,20 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("preset", &["voter", "hello"], "Erlvolt's presets"),
     ("queries", &["search"], "a list of its own form"),
     ("queue", &["voter", "hello"], "its length comes from a preset"),
-    ("rate", &["serve queue"], "of a prediction"),
+    ("rate", &["serve queue", "size"], "of a prediction"),
     ("resume", &["search"], "`visit` has a file, `search` a folder"),
     ("retries", &["visit", "voter", "hello"], "of different failures"),
-    ("slo", &["seek", "rank"], "a rate is sought by it, instead of judging a result"),
+    ("slo", &["seek", "rank", "size"], "a rate is sought by it, instead of judging a result"),
     ("slots", &["voter", "hello"], "of each connection"),
     ("spin", &["serve queue"], "before a reply"),
-    ("target", &["voter", "hello"], "of different protocols"),
+    ("target", &["voter", "hello", "size"], "of different protocols; of a target that is started"),
     ("threads", &["rank", "serve rank", "serve null"], "of the server"),
     (
         "timeout",
         &["seek", "search", "feed"],
         "by the limits; longer for slow cells; with all retries",
     ),
+    ("unit", &["size"], "of what is counted, not of times"),
     ("user", &["serve voltdb"], "a single one"),
     ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
     ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),

@@ -113,9 +113,15 @@ pub fn format_utc(wall_us: u64) -> String {
 /// The wall time of `YYYY-MM-DDTHH:MM:SSZ`, microseconds since the Unix epoch; `None` when it has another form.
 #[must_use]
 pub fn parse_utc(text: &str) -> Option<u64> {
-    let fields: Vec<u64> =
-        text.strip_suffix('Z')?.split(['-', 'T', ':']).map_while(|n| n.parse().ok()).collect();
-    let &[year, month, day, hour, minute, second] = fields.as_slice() else { return None };
+    let form = b"0000-00-00T00:00:00Z";
+    let fits =
+        |(byte, form): (u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == *form };
+    if text.len() != form.len() || !text.bytes().zip(form).all(fits) {
+        return None;
+    }
+    let field = |from: usize, to: usize| text[from..to].parse::<u64>().ok();
+    let (year, month, day) = (field(0, 4)?, field(5, 7)?, field(8, 10)?);
+    let (hour, minute, second) = (field(11, 13)?, field(14, 16)?, field(17, 19)?);
     let is_time = (1970..10_000).contains(&year)
         && (1..=12).contains(&month)
         && (1..=31).contains(&day)
@@ -143,7 +149,17 @@ mod tests {
             let wall_us = (days * 86_400 + days % 86_400) * 1_000_000;
             assert_eq!(parse_utc(&format_utc(wall_us)), Some(wall_us), "{days}");
         }
-        for wrong in ["", "2026-11-21", "2026-13-21T00:00:00Z", "2026-11-21T00:00:00", "x"] {
+        for wrong in [
+            "",
+            "2026-11-21",
+            "2026-13-21T00:00:00Z",
+            "2026-11-21T00:00:00",
+            "x",
+            "2026-11-21T00:00:00:and moreZ",
+            "2026:11:21-00-00-00Z",
+            "2026-11-21T00:00:+1Z",
+            "2026-1-21T00:00:000Z",
+        ] {
             assert_eq!(parse_utc(wrong), None, "{wrong}");
         }
     }

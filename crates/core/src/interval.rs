@@ -6,6 +6,7 @@ use crate::clock::MILLISECOND_NS;
 use crate::delays::{Delays, DelaysLine};
 use crate::histogram::{DecodeError, Histogram, LatencySummary, Run, decode_some, encode_some};
 use crate::ledger::Ledger;
+use crate::outcome::ServerTime;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,6 +37,42 @@ pub struct ClassPart {
     pub service: Histogram,
     /// Intended start to failure, failed requests, ns; a timed-out request counts at least its timeout.
     pub failed: Histogram,
+    /// The server's own times as its replies say them, successful requests; `None` unless they were asked for.
+    pub server: Option<Box<ServerTimes>>,
+}
+
+/// The server's own times, as its replies say them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerTimes {
+    /// The times, ns.
+    pub times: Histogram,
+    /// Successful replies without the header.
+    pub missing: u64,
+    /// Successful replies whose header has no time that can be read.
+    pub malformed: u64,
+}
+
+impl ServerTimes {
+    /// Counts a successful reply.
+    pub fn record(&mut self, said: ServerTime) {
+        match said {
+            ServerTime::Known(ns) => self.times.record(ns),
+            ServerTime::Missing => self.missing += 1,
+            ServerTime::Malformed => self.malformed += 1,
+        }
+    }
+
+    /// Adds those of another part: the histogram by cells, counts by sum.
+    pub fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.missing += other.missing;
+        self.malformed += other.malformed;
+    }
+
+    fn clear(&mut self) {
+        self.times.clear();
+        (self.missing, self.malformed) = (0, 0);
+    }
 }
 
 /// The last times of a class's successful requests, as far as they are not in its histograms.
@@ -116,6 +153,9 @@ impl ClassPart {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.failed.merge(&other.failed);
+        if let Some(server) = &other.server {
+            self.server.get_or_insert_default().merge(server);
+        }
     }
 
     fn clear(&mut self) {
@@ -129,6 +169,9 @@ impl ClassPart {
         self.response.clear();
         self.service.clear();
         self.failed.clear();
+        if let Some(server) = &mut self.server {
+            server.clear();
+        }
     }
 }
 
@@ -314,6 +357,25 @@ pub struct ClassLine {
     pub response: String,
     pub service: String,
     pub failed: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerLine>,
+}
+
+/// The server's own times inside a [`ClassLine`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ServerLine {
+    pub times: String,
+    pub missing: u64,
+    pub malformed: u64,
+}
+
+impl IntervalLine {
+    /// Reads a line of the journal; `None` if it is not one.
+    #[must_use]
+    pub fn of_json(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
 }
 
 /// Most histograms of a second that are packed. To pack one takes longer than all else that is done with it, and the
@@ -323,7 +385,9 @@ const PACKED_MAX: usize = 16;
 impl From<&Interval> for IntervalLine {
     fn from(interval: &Interval) -> Self {
         let filled = |part: &ClassPart| {
-            [&part.response, &part.service, &part.failed].iter().filter(|h| !h.is_empty()).count()
+            let own = [&part.response, &part.service, &part.failed];
+            let server = part.server.iter().map(|server| &server.times);
+            own.into_iter().chain(server).filter(|h| !h.is_empty()).count()
         };
         let is_packed = interval.classes.iter().map(filled).sum::<usize>() <= PACKED_MAX;
         let encode = |histogram: &Histogram| match is_packed {
@@ -355,6 +419,11 @@ impl From<&Interval> for IntervalLine {
                     response: encode(&c.response),
                     service: encode(&c.service),
                     failed: encode(&c.failed),
+                    server: c.server.as_ref().map(|server| ServerLine {
+                        times: encode(&server.times),
+                        missing: server.missing,
+                        malformed: server.malformed,
+                    }),
                 })
                 .collect(),
         }
@@ -380,6 +449,7 @@ impl TryFrom<&IntervalLine> for Interval {
                     response: Histogram::decode(&c.response)?,
                     service: Histogram::decode(&c.service)?,
                     failed: Histogram::decode(&c.failed)?,
+                    server: c.server.as_ref().map(read_server).transpose()?,
                 })
             })
             .collect::<Result<Vec<_>, DecodeError>>()?;
@@ -399,71 +469,13 @@ impl TryFrom<&IntervalLine> for Interval {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_the_journal_reads_back_as_it_was() {
-        let mut interval = Interval::new(2);
-        interval.to_ns = 1_000_000_000;
-        interval.ledger.scheduled = 3;
-        interval.classes[1].response.record(5_000_000);
-        interval.classes[1].zero_hits = 1;
-        interval.statuses.insert(200, 3);
-        let without = serde_json::to_string(&IntervalLine::from(&interval)).unwrap();
-        assert!(!without.contains("unserved"));
-        interval.unserved.record_many(7_000_000, 12);
-        let text = serde_json::to_string(&IntervalLine::from(&interval)).unwrap();
-        let line: IntervalLine = serde_json::from_str(&text).unwrap();
-        let back = Interval::try_from(&line).unwrap();
-        assert_eq!(back.classes[1].response.cells().count(), 1);
-        assert_eq!(back.statuses, interval.statuses);
-        assert_eq!(back.ledger, interval.ledger);
-        assert_eq!(back.to_ns, interval.to_ns);
-        assert_eq!((back.unserved.count(), back.unserved), (12, interval.unserved));
-        let line: IntervalLine = serde_json::from_str(&without).unwrap();
-        assert!(Interval::try_from(&line).unwrap().unserved.is_empty());
-    }
-
-    #[test]
-    fn exact_times_merge_and_an_empty_part_does_not_disturb_them() {
-        let mut sum = ClassPart::default();
-        sum.merge(&ClassPart::default());
-        let mut part = ClassPart::default();
-        part.record_ok(9_000_123, 7_000_123);
-        part.record_ok(9_000_123, 5_000_321);
-        sum.merge(&part);
-        sum.merge(&ClassPart::default());
-        assert_eq!((sum.service_min_ns, sum.service_max_ns), (5_000_321, 7_000_123));
-        assert_eq!(sum.service_sum_ns, 12_000_444);
-    }
-
-    #[test]
-    fn the_shortest_failure_is_not_shorter_than_its_timeout() {
-        let mut sum = ClassPart::default();
-        for failed_ns in [300_061_234, 300_050_123] {
-            let mut interval = Interval::new(1);
-            interval.classes[0].record_failed(failed_ns);
-            let line = IntervalLine::from(&interval);
-            sum.merge(&Interval::try_from(&line).unwrap().classes[0]);
-            sum.merge(&ClassPart::default());
-        }
-        assert!(sum.failed.min_ns() < 300_000_000, "a cell begins below the timeout");
-        let summary = sum.failed_summary();
-        assert_eq!((summary.count, summary.min), (2, 300.050_123));
-        assert!(summary.mean >= summary.min && summary.p50 >= summary.min, "{summary:?}");
-    }
-
-    #[test]
-    fn a_sum_starts_where_its_first_part_starts() {
-        let mut sum = Interval::new(1);
-        for from_s in [5u64, 6] {
-            let mut part = Interval::new(1);
-            part.from_ns = from_s * 1_000_000_000;
-            part.to_ns = part.from_ns + 1_000_000_000;
-            sum.merge(&part);
-        }
-        assert_eq!((sum.from_ns, sum.to_ns), (5_000_000_000, 7_000_000_000));
-    }
+fn read_server(line: &ServerLine) -> Result<Box<ServerTimes>, DecodeError> {
+    Ok(Box::new(ServerTimes {
+        times: Histogram::decode(&line.times)?,
+        missing: line.missing,
+        malformed: line.malformed,
+    }))
 }
+
+#[cfg(test)]
+mod tests;

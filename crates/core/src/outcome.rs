@@ -81,3 +81,14 @@ pub enum Outcome {
     /// It did not, for this reason.
     Failed(Failure),
 }
+
+/// The server's own time for a request, as its reply says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerTime {
+    /// It took this long, ns.
+    Known(u64),
+    /// The reply has no such header.
+    Missing,
+    /// The reply has the header, and no time in it.
+    Malformed,
+}

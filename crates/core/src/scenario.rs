@@ -3,7 +3,7 @@
 use crate::admission::AdmissionModel;
 use crate::assertion::Assertion;
 use crate::schedule::{LoadModel, Think};
-use crate::secrets::without_address_secrets;
+use crate::secrets::{is_secret_header, without_address_secrets};
 use crate::slo::ClassSlo;
 use crate::units::{Share, Span};
 use crate::verdict::{ConnectionLimit, MAX_FAILED};
@@ -46,6 +46,15 @@ pub struct Scenario {
     pub checks: Vec<String>,
     /// The way hits are counted: `auto`, `off`, or a JSON pointer.
     pub hits: String,
+    /// Header of replies with the server's own time, as `--server-time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_time: Option<String>,
+    /// Share of requests whose trace is sampled, 0 to 1; every request then has the header `traceparent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<f64>,
+    /// Address of a trace, with `{trace_id}` in it, for links to those of the slowest requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_url: Option<String>,
     /// The way load is offered.
     pub load: LoadModel,
     /// Length of the measured stretch; without it a profile's own, as long as `requests` take, or 10 s.
@@ -159,6 +168,9 @@ impl Default for Scenario {
             classes: Vec::new(),
             checks: Vec::new(),
             hits: "auto".to_owned(),
+            server_time: None,
+            traceparent: None,
+            trace_url: None,
             load: LoadModel::Closed { clients: 10, think: Think::None, cycle_ns: 0 },
             duration: None,
             warmup: Span::default(),
@@ -181,10 +193,6 @@ impl Default for Scenario {
         }
     }
 }
-
-/// Names of headers whose values must not be written down.
-const SECRET_HEADERS: [&str; 7] =
-    ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"];
 
 impl Scenario {
     /// Replacement of a secret header's value in records.
@@ -334,12 +342,12 @@ impl Scenario {
         // What a file holds is not here.
         for header in shown.headers.iter_mut().filter(|header| !header.starts_with('@')) {
             let (name, _) = header.split_once(':').unwrap_or((header, ""));
-            let lower = name.to_ascii_lowercase();
-            if SECRET_HEADERS.iter().any(|secret| lower.contains(secret)) {
+            if is_secret_header(name) {
                 *header = format!("{name}: {}", Self::LEFT_OUT);
             }
         }
         let texts = shown.headers.iter_mut().chain(&mut shown.targets).chain(&mut shown.body);
+        let texts = texts.chain(&mut shown.trace_url);
         for text in texts {
             *text = without_address_secrets(text);
         }

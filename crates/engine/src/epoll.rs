@@ -9,6 +9,7 @@
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
 use crate::vitals::{Looks, ThreadFiles, VitalSigns, Waited, stops};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::wait::wait;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -148,11 +149,9 @@ impl EpollNet {
     }
 
     fn poll(&mut self, timeout: Option<&Timespec>) {
-        self.events.clear();
         self.at = 0;
         // An interrupted wait is an empty batch; the caller looks at its clock and comes back.
-        let spare = rustix::buffer::spare_capacity(&mut self.events);
-        let _ = epoll::wait(&self.epoll, spare, timeout);
+        let _ = wait(&self.epoll, &mut self.events, timeout);
     }
 
     fn open(address: SocketAddr) -> Result<(OwnedFd, bool), Errno> {

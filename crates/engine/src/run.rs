@@ -8,7 +8,8 @@ use crate::health::rss_max_bytes;
 use crate::net::RoundTrip;
 use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
 use crate::vitals::Clocks;
-use collector::{Collected, Collector, yield_to_all_others};
+pub use collector::yield_to_all_others;
+use collector::{Collected, Collector};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, SystemClock};
 use plimsoll_core::interval::Interval;
@@ -260,6 +261,9 @@ fn shard_thread<P: Protocol>(
             return Err(error.into());
         }
     };
+    // The same for all; one tells it.
+    let first = (outbox.index == 0).then(|| outbox.sender.clone());
+    let before_ns = (plan.warmup_ns, plan.part.offset_ns);
     let deliver = Box::new(move |message| outbox.deliver(message));
     let mut shard = Shard::new(plan, protocol, net, SystemClock, sessions, deliver, stop)?;
     shard.open_connections();
@@ -267,6 +271,11 @@ fn shard_thread<P: Protocol>(
         shard.abandon();
         return Ok(None);
     };
+    if let Some(sender) = first {
+        let counts_from_ns = start_ns.saturating_add(before_ns.0).saturating_sub(before_ns.1);
+        // Without a collector there is nobody to tell.
+        let _ = sender.send((0, Some(Message::CountsFrom(counts_from_ns))));
+    }
     Ok(Some(shard.run_from(start_ns)?))
 }
 

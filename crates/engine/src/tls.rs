@@ -12,9 +12,14 @@ use rustls::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
+
+/// Longest file of certificates or of a key, bytes; the authorities of a system take less than 1 MiB.
+const PEM_BYTES_MAX: u64 = 16 << 20;
 
 /// TLS options of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,10 +166,21 @@ fn file_error(what: &'static str, path: &Path, reason: impl ToString) -> TlsErro
     TlsError::File { what, path: path.to_owned(), reason: reason.to_string() }
 }
 
+/// The bytes of a file of certificates or of a key, which cannot be long.
+fn pem_bytes(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(PEM_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| file_error(what, path, error))?;
+    if bytes.len() as u64 > PEM_BYTES_MAX {
+        return Err(file_error(what, path, "it has more than 16 MiB, and is not a PEM file"));
+    }
+    Ok(bytes)
+}
+
 fn certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(|e| file_error(what, path, pem_reason(&e)))?
-        .collect();
+    let bytes = pem_bytes(what, path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let found = found.map_err(|e| file_error(what, path, pem_reason(&e)))?;
     if found.is_empty() {
         return Err(file_error(what, path, "it holds no certificate"));
@@ -195,7 +211,7 @@ impl Tls {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => {
                 let chain = certificates("client certificate", certificate)?;
-                let key_der = PrivateKeyDer::from_pem_file(key)
+                let key_der = PrivateKeyDer::from_pem_slice(&pem_bytes("private key", key)?)
                     .map_err(|e| file_error("private key", key, pem_reason(&e)))?;
                 builder.with_client_auth_cert(chain, key_der)?
             }

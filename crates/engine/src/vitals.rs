@@ -325,16 +325,18 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Reads them.
+    /// Reads them. The C library is asked, as for the wall time in records, and not the kernel directly: a library that is put
+    /// between (`LD_PRELOAD`) then moves both or neither, and a test can suspend the machine.
     #[must_use]
     pub fn read() -> Self {
         let at = |clock| {
-            let time = rustix::time::clock_gettime(clock);
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: the call writes one timespec, which lives until it has returned.
+            unsafe { libc::clock_gettime(clock, &raw mut time) };
             time.tv_sec * 1_000_000_000 + time.tv_nsec
         };
-        use rustix::time::ClockId;
-        let (monotonic_ns, boot_ns) = (at(ClockId::Monotonic), at(ClockId::Boottime));
-        Self { suspended_ns: boot_ns - monotonic_ns, wall_ns: at(ClockId::Realtime) - boot_ns }
+        let (monotonic_ns, boot_ns) = (at(libc::CLOCK_MONOTONIC), at(libc::CLOCK_BOOTTIME));
+        Self { suspended_ns: boot_ns - monotonic_ns, wall_ns: at(libc::CLOCK_REALTIME) - boot_ns }
     }
 
     /// For how long the machine was suspended since `earlier`, s, and by how much the wall clock was set, s.

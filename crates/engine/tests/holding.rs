@@ -57,11 +57,12 @@ impl Sessions<Http1> for Holding {
         Turn::Ask(Submission::default())
     }
 
-    fn part(&mut self, _: u32, _: &Submission, _: &[u8], times: Times) {
+    fn part(&mut self, _: u32, _: &Submission, _: &[u8], times: Times) -> bool {
         self.pieces.borrow_mut().push(times);
         if self.pieces.borrow().len() == 14 {
             self.full_ns.borrow_mut().0 = self.clock.now_ns();
         }
+        true
     }
 
     fn judge(&mut self, _: u32, _: &Submission, reply: &Reply<'_>, _: Times) -> Judgement {

@@ -1,13 +1,14 @@
 //! Exit codes of finished runs, decided in one place.
 
 use crate::RunRecord;
+use crate::ab::{AbJudged, AbResult};
 use plimsoll_core::verdict::VerdictKind;
 
 /// All is well.
 pub const FINE: u8 = 0;
-/// The program failed, or a file of the result is lost.
+/// The program failed, or a file of the result is lost; of two sides that are compared: one is worse than `--fail-on` allows.
 pub const FAILED: u8 = 1;
-/// A limit or an assertion was missed.
+/// A limit or an assertion was missed; of two sides that are compared: it is not known whether one is worse.
 pub const SLO_MISSED: u8 = 2;
 /// The run is not valid: limited by the generator or by connections, partial, unstable, or its books do not balance.
 pub const NOT_VALID: u8 = 3;
@@ -26,9 +27,17 @@ pub fn of_record(record: &RunRecord) -> u8 {
         | VerdictKind::BudgetTooSmall
         | VerdictKind::Void => NOT_VALID,
         VerdictKind::Infeasible => SLO_MISSED,
-        VerdictKind::Valid if record.slo.values().any(|slo| !slo.held) => SLO_MISSED,
-        VerdictKind::Valid if record.assertions.iter().any(|one| !one.held) => SLO_MISSED,
-        VerdictKind::Valid if record.missed_run_per_s().is_some() => SLO_MISSED,
-        VerdictKind::Valid => FINE,
+        // What another tool measured is not judged; only an assertion on it can fail.
+        VerdictKind::Valid | VerdictKind::Imported => {
+            let is_missed = record.slo.values().any(|slo| !slo.held)
+                || record.assertions.iter().any(|one| !one.held)
+                || record.missed_run_per_s().is_some();
+            match record.job_results.ab().map_or(AbJudged::Holds, AbResult::worst) {
+                AbJudged::Fails => FAILED,
+                AbJudged::CannotTell => SLO_MISSED,
+                AbJudged::Holds if is_missed => SLO_MISSED,
+                AbJudged::Holds => FINE,
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Results of a feed, and of a feed beside queries.
 
 use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::moments::{Moment, joined_per_s};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -54,6 +55,9 @@ pub struct FeedResult {
     pub codes: BTreeMap<String, CodeTimes>,
     /// Requests without an answer, by what befell them.
     pub lost: BTreeMap<String, u64>,
+    /// The feed over time: window, operations in flight and rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<FeedMoment>,
     /// CPU of this process for one settled operation, us.
     pub cpu_us_per_operation: f64,
     /// Some of what was not accepted.
@@ -86,6 +90,42 @@ pub struct Inflight {
     pub shrinks: u64,
     /// Number of times that everything was rejected, so that only one operation at a time tried.
     pub pauses: u64,
+}
+
+/// A stretch of a feed, all threads together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FeedMoment {
+    /// Its start, s since the feed began.
+    pub from_s: f64,
+    /// Its end, s since the feed began.
+    pub to_s: f64,
+    /// Operations accepted per second.
+    pub accepted_per_s: f64,
+    /// Operations per second that came to another end.
+    pub refused_per_s: f64,
+    /// Repetitions per second.
+    pub retried_per_s: f64,
+    /// Number of operations that might be in flight at its end.
+    pub window: u64,
+    /// Number of operations that were in flight at its end.
+    pub in_flight: u64,
+}
+
+impl Moment for FeedMoment {
+    fn append(&mut self, next: &Self) {
+        let (before_s, after_s) = (self.to_s - self.from_s, next.to_s - next.from_s);
+        let mean = |before, after| joined_per_s((before_s, before), (after_s, after));
+        *self = Self {
+            from_s: self.from_s,
+            to_s: next.to_s,
+            accepted_per_s: mean(self.accepted_per_s, next.accepted_per_s),
+            refused_per_s: mean(self.refused_per_s, next.refused_per_s),
+            retried_per_s: mean(self.retried_per_s, next.retried_per_s),
+            window: next.window,
+            in_flight: next.in_flight,
+        };
+    }
 }
 
 /// Times of the answers of one status, ms.

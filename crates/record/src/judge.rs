@@ -112,6 +112,14 @@ impl From<Judgeable> for Figure {
 
 /// The figure, if the record knows it.
 fn actual(metric: Metric, record: &RunRecord, figures: &Figures) -> Option<Figure> {
+    if let Some(import) = record.job_results.import() {
+        return foreign::figure(metric, record, import, figures);
+    }
+    own_figure(metric, record, figures)
+}
+
+/// The figure of a record that plimsoll measured, or of one that holds all that its own records hold for it.
+fn own_figure(metric: Metric, record: &RunRecord, figures: &Figures) -> Option<Figure> {
     let of = |which: Which| match which {
         Which::All => figures.all,
         Which::Ok => figures.ok,
@@ -225,5 +233,6 @@ fn holds(condition: &Condition, value: f64, is_time: bool) -> bool {
     }
 }
 
+mod foreign;
 #[cfg(test)]
 mod tests;

@@ -11,31 +11,44 @@
 #[macro_use]
 mod sections;
 
+pub mod ab;
 pub mod catalogue;
 pub mod exit;
 pub mod fbench;
 pub mod feed;
+pub mod import;
 mod judge;
+mod percentiles;
 pub mod rank;
 mod reading;
+pub mod resources;
 mod results;
 mod run;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod search;
 pub mod seek;
+mod unknown;
 pub mod visit;
 pub mod voter;
 
 use serde::{Deserialize, Deserializer};
 
 pub use judge::Judge;
+pub use percentiles::PercentileInterval;
 pub use plimsoll_core::record::{FailureSample, Machine, Network, Rates, Sink, SloResult};
 /// Reads a record; the error names the field that is missing or has another form.
 ///
 /// # Errors
 /// Not JSON, or not the form of a record.
 pub fn read(text: &[u8]) -> Result<RunRecord, String> {
+    // Only an import has fields that may be null, and names them.
+    if std::str::from_utf8(text).is_ok_and(|text| text.contains("\"import\""))
+        && let Ok(value) = serde_json::from_slice(text)
+        && let Some(imported) = unknown::read_import(&value)
+    {
+        return imported.map_err(|(field, problem)| format!("{field}: {problem}"));
+    }
     read_from(&mut serde_json::Deserializer::from_slice(text))
 }
 
@@ -59,6 +72,6 @@ where
 
 pub use results::{JobResult, JobResults, UnknownSection};
 pub use run::{
-    AssertionResult, Bytes, ClassRecord, Generator, Latencies, PhaseRecord, RunRecord, SCHEMA,
-    SlowRequest, TargetInfo, Tool, timeout_ns,
+    AssertionResult, Bytes, ClassRecord, Generator, Latencies, OutletUse, PhaseRecord, RunRecord,
+    SCHEMA, SlowRequest, TargetInfo, Tool, timeout_ns,
 };

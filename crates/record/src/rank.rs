@@ -18,6 +18,9 @@ pub struct RankResult {
     pub successful_instances: usize,
     /// All runs, in the order of time; the last one is the result.
     pub runs: Vec<RankRun>,
+    /// Stages of the requests of each instance, as it reports them itself, since its start; empty if none reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<RankStage>,
 }
 
 impl RankResult {
@@ -43,6 +46,24 @@ pub struct RankInstance {
     pub p50_ms: f64,
     /// 95th percentile of the response time, ms.
     pub p95_ms: f64,
+}
+
+/// Stage of the requests of one instance.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RankStage {
+    /// The instance, from 1.
+    pub instance: u32,
+    /// Name of the stage, in the order of a request.
+    pub stage: String,
+    /// Requests that passed it.
+    pub requests: u64,
+    /// Mean time that passed in it, ms.
+    pub wall_mean_ms: f64,
+    /// 95th percentile of that time, ms.
+    pub wall_p95_ms: f64,
+    /// Mean CPU time, over all threads that worked on a request, ms.
+    pub cpu_mean_ms: f64,
 }
 
 /// A run as a whole.

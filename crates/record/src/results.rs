@@ -1,10 +1,13 @@
 //! Results of jobs: the sections of a record beside what all runs have.
 
+use crate::ab::AbResult;
 use crate::catalogue::{CatalogueEntry, Hooks};
 use crate::fbench::FbenchResult;
 use crate::feed::{FeedResult, MixResult};
+use crate::import::ImportResult;
 use crate::rank::RankResult;
 use crate::reading::read_value;
+use crate::resources::ResourcesResult;
 use crate::search::SearchResult;
 use crate::seek::{RivalResult, SeekResult};
 use crate::visit::VisitResult;
@@ -33,10 +36,16 @@ sections! {
     Mix = mix: MixResult;
     /// Results of `search`: the matrix, or a printed table of one.
     Search = search: SearchResult;
+    /// Results of `ab`: two sides under the same load, in pairs of blocks.
+    Ab = ab: AbResult;
+    /// Source of figures that another tool measured, and which fields of this record it does not give.
+    Import = import: ImportResult;
     /// Job of the catalogue that made the run, and its score.
     Catalogue = catalogue: CatalogueEntry;
     /// Results of the job's hooks, by name: files in `hooks/`, and averages over the measured window.
     Hooks = hooks: Hooks;
+    /// Resources of target, generator and machine; the seconds are in `resources.ndjson`.
+    Resources = resources: ResourcesResult;
 }
 
 /// A section that this version does not know. It is kept, so that a record passes through unchanged.
@@ -50,7 +59,7 @@ pub struct UnknownSection {
 
 /// The sections of a record, each at most once, in the order of the file. A run has as many as things happened in it: a
 /// ranking benchmark that searched has `seek` and `rank`, one of the catalogue `catalogue` and `hooks` as well; a load has
-/// none.
+/// none but `resources`, which every run that put load on a target has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobResults(Vec<JobResult>);
 
@@ -85,6 +94,13 @@ impl JobResults {
     /// The sections, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &JobResult> {
         self.0.iter()
+    }
+
+    /// The sections that a job itself fills; those of the catalogue, of its hooks and of resources are beside it.
+    pub fn of_job(&self) -> impl Iterator<Item = &JobResult> {
+        self.0.iter().filter(|one| {
+            !matches!(one, JobResult::Catalogue(_) | JobResult::Hooks(_) | JobResult::Resources(_))
+        })
     }
 
     /// The load line of a search, to add to.

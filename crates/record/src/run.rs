@@ -1,5 +1,6 @@
 //! The run record: everything that a run leaves behind, in the shape of `plimsoll.run/1`.
 
+use crate::percentiles::PercentileInterval;
 use crate::results::JobResults;
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::interval::Counters;
@@ -56,6 +57,9 @@ pub struct RunRecord {
     pub bytes: Bytes,
     /// All classes together.
     pub latency_ms: Latencies,
+    /// Confidence intervals of the percentiles `p50`, `p90`, `p95`, `p99` and `p99_9` of `latency_ms.response`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, PercentileInterval>,
     /// The generator's own health.
     pub generator: Generator,
     /// One entry a class, by name.
@@ -80,9 +84,15 @@ pub struct RunRecord {
     /// Round-trip times as the kernel saw them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Outlets of the run, such as `--otlp`, and what became of what was sent there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outlets: Vec<OutletUse>,
     /// The slowest requests, slowest first.
     pub slowest: Vec<SlowRequest>,
-    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed`.
+    /// Words of the command line that made the run, secrets left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed|server`.
     pub histograms: BTreeMap<String, String>,
     /// Results of jobs, each a section of its own.
     #[serde(flatten)]
@@ -117,8 +127,35 @@ pub fn timeout_ns(scenario: &Value) -> u64 {
 pub struct Tool {
     /// Version.
     pub version: String,
-    /// Commit that it was built from; empty if unknown. Changes that were not committed are not in it.
+    /// Commit that it was built from; empty if unknown.
     pub commit: String,
+    /// True if a source file of the program differed from the commit. Unset if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<bool>,
+    /// Build profile: `dev`, `release`, `dist`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub profile: String,
+    /// Target of the compiler, such as `x86_64-unknown-linux-gnu`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Features of the package `plimsoll`: the embedded servers. Unset if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<String>>,
+    /// Version of the compiler.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rustc: String,
+    /// SHA-256 of `Cargo.lock`, hexadecimal: the versions of all dependencies.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lock_sha256: String,
+}
+
+impl Tool {
+    /// Returns version and commit in one line, and whether the sources differed from the commit.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let changed = if self.modified == Some(true) { "-modified" } else { "" };
+        format!("{} {}{changed}", self.version, self.commit).trim().to_owned()
+    }
 }
 
 /// The target of a run.
@@ -144,6 +181,25 @@ pub struct Bytes {
     pub received: u64,
 }
 
+/// The use of one outlet: exports of `--otlp`, lines of `--stream`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutletUse {
+    /// `otlp` or `stream`.
+    pub kind: String,
+    /// Address or file, secrets left out; `-` is stdout.
+    pub to: String,
+    /// Exports or lines that were made.
+    pub sent: u64,
+    /// Those among them that did not arrive.
+    pub lost: u64,
+    /// True if the last one arrived. An export holds the whole run so far, so that nothing is missing then.
+    pub complete: bool,
+    /// The last error, if something was lost.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+}
+
 /// Times of requests, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -154,6 +210,10 @@ pub struct Latencies {
     pub service: LatencySummary,
     /// Intended start to failure, failed requests.
     pub failed: LatencySummary,
+    /// The server's own time as its replies say it, of the successful requests whose replies do; absent unless it was asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<LatencySummary>,
     /// Every scheduled request as limits judge it, where that differs from `response`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<LatencySummary>,
@@ -276,4 +336,7 @@ pub struct SlowRequest {
     pub outcome: String,
     /// The beginning of the request's text.
     pub request: String,
+    /// Trace id of the request, 32 hexadecimal digits, if it was sent with one (`--traceparent`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }

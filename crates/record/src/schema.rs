@@ -59,12 +59,60 @@ const SIGNED: [&str; 2] = ["clock_step_s", "cycle_ms"];
 pub fn run_schema() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .for_serialize()
+        .with_transform(Unknown)
         .with_transform(Closed)
         .with_transform(Figures)
         .with_transform(Words);
     let mut schema = settings.into_generator().into_root_schema_for::<RunRecord>();
     schema.insert("title".to_owned(), json!("plimsoll run record"));
     schema.to_value()
+}
+
+/// Objects whose fields may be `null`, by a field that only each of them has, and those fields. They are unknown in a record
+/// of figures that another tool measured.
+const MAY_BE_UNKNOWN: [(&str, &[&str]); 8] = [
+    ("run_id", &["duration_s", "machine", "generator", "counters", "statuses"]),
+    ("same_host", &["same_host"]),
+    ("scheduled", &["scheduled", "sent", "ok", "refused", "unsent", "failed", "unfinished"]),
+    ("offered_per_s", &["offered_per_s", "achieved_per_s", "ok_per_s"]),
+    ("received", &["sent", "received"]),
+    ("judged", &["response", "service", "failed"]),
+    ("p99_9", &["count", "min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max"]),
+    ("zero_hits", &["sent", "ok", "failed", "ok_per_s", "zero_hits", "hits_known"]),
+];
+
+/// Allows `null` for fields that an import does not know.
+#[derive(Clone)]
+struct Unknown;
+
+impl Transform for Unknown {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            for (mark, fields) in MAY_BE_UNKNOWN {
+                if !properties.contains_key(mark)
+                    || !fields.iter().all(|f| properties.contains_key(*f))
+                {
+                    continue;
+                }
+                for field in fields {
+                    if let Some(property) = properties.get_mut(*field) {
+                        allow_null(property);
+                    }
+                }
+            }
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+fn allow_null(property: &mut Value) {
+    let Value::Object(fields) = property else { return };
+    if let Some(reference) = fields.shift_remove("$ref") {
+        fields.insert("anyOf".to_owned(), json!([{ "$ref": reference }, { "type": "null" }]));
+    } else if let Some(Value::String(kind)) = fields.get("type") {
+        let kinds = json!([kind, "null"]);
+        fields.insert("type".to_owned(), kinds);
+    }
 }
 
 /// Allows no property that the types do not have.

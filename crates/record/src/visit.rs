@@ -1,6 +1,7 @@
 //! Result of a visit of a corpus in its record.
 
 use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::moments::{Moment, joined_per_s};
 use serde::{Deserialize, Serialize};
 
 /// A visit's result.
@@ -60,12 +61,85 @@ pub struct VisitResult {
     pub resumed_from: u64,
     /// The files written.
     pub files: Vec<String>,
+    /// The first slices by themselves, at most [`SLICES_MAX`] of them, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_slice: Vec<VisitSlice>,
+    /// The visit over time: rates, slices that asked, and the account of their time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<VisitMoment>,
     /// Slices that did not come to their end.
     pub unfinished: Vec<UnfinishedSlice>,
     /// Reason why the visit was ended early, if it was.
     pub trouble: Option<String>,
     /// Cells of a measurement; empty for an ordinary visit.
     pub matrix: Vec<VisitCell>,
+}
+
+/// Most slices that are in a record by themselves.
+pub const SLICES_MAX: usize = 1024;
+
+/// A slice of a visit in this run. One that was resumed has the documents of earlier runs too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VisitSlice {
+    /// Its number.
+    pub slice: u32,
+    /// True if it came to its end.
+    pub done: bool,
+    /// Documents and traces of removed documents written.
+    pub documents: u64,
+    /// Replies that came to their end.
+    pub replies: u64,
+    /// Body bytes received.
+    pub bytes: u64,
+    /// Waiting for the first byte of a reply in this run, s.
+    pub first_byte_s: f64,
+    /// Receiving the rest of replies in this run, s.
+    pub receiving_s: f64,
+    /// Between a reply and the next request in this run, s.
+    pub between_s: f64,
+}
+
+/// A stretch of a visit, all slices together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VisitMoment {
+    /// Its start, s since the visit began.
+    pub from_s: f64,
+    /// Its end, s since the visit began.
+    pub to_s: f64,
+    /// Documents and traces of removed documents per second.
+    pub documents_per_s: f64,
+    /// Body bytes per second, 10^6.
+    pub mb_per_s: f64,
+    /// Slices that asked at its end.
+    pub asking: u32,
+    /// Slices that were through at its end.
+    pub slices_done: u32,
+    /// Waiting for first bytes in replies that came meanwhile, s for each second and all slices together.
+    pub first_byte: f64,
+    /// Receiving the rest of replies meanwhile, s for each second and all slices together.
+    pub receiving: f64,
+    /// Between replies and the next requests, s for each second and all slices together.
+    pub between: f64,
+}
+
+impl Moment for VisitMoment {
+    fn append(&mut self, next: &Self) {
+        let (before_s, after_s) = (self.to_s - self.from_s, next.to_s - next.from_s);
+        let mean = |before, after| joined_per_s((before_s, before), (after_s, after));
+        *self = Self {
+            from_s: self.from_s,
+            to_s: next.to_s,
+            documents_per_s: mean(self.documents_per_s, next.documents_per_s),
+            mb_per_s: mean(self.mb_per_s, next.mb_per_s),
+            asking: next.asking,
+            slices_done: next.slices_done,
+            first_byte: mean(self.first_byte, next.first_byte),
+            receiving: mean(self.receiving, next.receiving),
+            between: mean(self.between, next.between),
+        };
+    }
 }
 
 /// A number of slices that asked at once for a while.

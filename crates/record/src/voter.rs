@@ -2,6 +2,7 @@
 
 use plimsoll_core::bench_shape::Shape;
 use plimsoll_core::histogram::{Histogram, LatencySummary};
+use plimsoll_core::moments::{Moment, joined_per_s};
 use plimsoll_core::voter::{KeyRange, WriteCheck, WriteCheckKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -209,9 +210,67 @@ pub struct VoterProcess {
     /// And after the last one.
     #[serde(default)]
     pub rows_after: Option<u64>,
+    /// Its laps: what its rolling lines say. Those of a load that adapts itself are of the time before its checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub laps: Vec<VoterLap>,
     /// Reason why nothing is known of it, where it did not come to its end.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub died: String,
+}
+
+/// A lap of a client, as its rolling line says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VoterLap {
+    /// Its start, s since the first call was due.
+    pub from_s: f64,
+    /// Its end, s since the first call was due.
+    pub at_s: f64,
+    /// Calls that ended in it, per second.
+    pub lap_per_s: f64,
+    /// Calls that ended since the start, per second.
+    pub total_per_s: f64,
+    /// Calls that were answered well since the start.
+    pub success: u64,
+    /// Calls since the start that were not.
+    pub fails: u64,
+    /// Calls in flight at its end.
+    pub pending: u64,
+    /// Mean of the times from the intended start since the start, ms.
+    pub client_mean_ms: f64,
+    /// Longest time from the intended start in the lap, ms.
+    pub client_max_ms: f64,
+    /// Mean of the times that the server reports since the start, ms; absent if it reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_mean_ms: Option<f64>,
+    /// Longest time that the server reports in the lap, ms; absent if it reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_max_ms: Option<f64>,
+    /// Calls that waited in the queue at its end; absent if there is no queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<u64>,
+    /// Longest wait in the queue in the lap, ms; absent if there is no queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_wait_max_ms: Option<f64>,
+}
+
+impl Moment for VoterLap {
+    fn append(&mut self, next: &Self) {
+        let most = |before: Option<f64>, after: Option<f64>| {
+            before.zip(after).map_or(after, |(before, after)| Some(before.max(after)))
+        };
+        *self = Self {
+            from_s: self.from_s,
+            lap_per_s: joined_per_s(
+                (self.at_s - self.from_s, self.lap_per_s),
+                (next.at_s - next.from_s, next.lap_per_s),
+            ),
+            client_max_ms: self.client_max_ms.max(next.client_max_ms),
+            server_max_ms: most(self.server_max_ms, next.server_max_ms),
+            queue_wait_max_ms: most(self.queue_wait_max_ms, next.queue_wait_max_ms),
+            ..*next
+        };
+    }
 }
 
 impl VoterProcess {

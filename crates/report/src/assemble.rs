@@ -27,6 +27,8 @@ pub struct RecordHeader {
     pub naming: Naming,
     /// UTC, `YYYY-MM-DDTHH:MM:SSZ`.
     pub started_at: String,
+    /// Words of the command line, secrets left out; empty if unknown.
+    pub command: Vec<String>,
     /// Settings of the run, without secrets (left out by the caller).
     pub scenario: Value,
     /// Returns the form of its requests.
@@ -95,6 +97,7 @@ impl RecordHeader {
             job: record.job.clone(),
             naming: Naming { name: record.name.clone(), labels: record.labels.clone() },
             started_at: record.started_at.clone(),
+            command: record.command.clone(),
             scenario: record.scenario.clone(),
             target: record.target.clone(),
             machine: record.machine.clone(),
@@ -276,6 +279,7 @@ pub fn assemble(
         name: header.naming.name.clone(),
         labels: header.naming.labels.clone(),
         started_at: header.started_at.clone(),
+        command: header.command.clone(),
         duration_s,
         scenario: header.scenario.clone(),
         target: header.target.clone(),
@@ -284,6 +288,8 @@ pub fn assemble(
         rate,
         bytes: Bytes { sent: totals.counters.bytes_sent, received: totals.counters.bytes_received },
         latency_ms,
+        // The caller has the periods of the run.
+        intervals: BTreeMap::new(),
         generator,
         classes: class_records(header, totals, &rate),
         class_names: (0..totals.classes.len()).map(|i| header.class_name(i)).collect(),
@@ -296,6 +302,8 @@ pub fn assemble(
         statuses: totals.statuses.clone(),
         counters: totals.counters,
         network: ending.network,
+        // Known only when the last line has been written.
+        outlets: Vec::new(),
         slowest,
         histograms: histograms(header, totals),
         job_results: ending.job_results,
@@ -323,6 +331,7 @@ fn latencies(part: &ClassPart) -> Latencies {
         response: part.response.summary(),
         service: part.service.summary(),
         failed: part.failed_summary(),
+        server: part.server.as_ref().map(|server| server.times.summary()),
         judged: None,
     }
 }
@@ -370,6 +379,9 @@ fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, Stri
         encoded.insert(format!("{name}/response"), part.response.encode());
         encoded.insert(format!("{name}/service"), part.service.encode());
         encoded.insert(format!("{name}/failed"), part.failed.encode());
+        if let Some(server) = &part.server {
+            encoded.insert(format!("{name}/server"), server.times.encode());
+        }
     }
     encoded
 }

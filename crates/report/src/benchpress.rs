@@ -7,7 +7,7 @@
 use plimsoll_core::clock::parse_utc;
 use plimsoll_record::catalogue::CatalogueEntry;
 use plimsoll_record::rank::RankResult;
-use plimsoll_record::{JobResult, Machine, RunRecord};
+use plimsoll_record::{Machine, RunRecord};
 use serde_json::{Map, Value, json};
 
 /// One run as benchpress reports it.
@@ -22,7 +22,7 @@ pub fn export(record: &RunRecord) -> Value {
         "benchmark_desc": entry.description,
         "benchmark_hooks": entry.hooks,
         "benchmark_name": entry.name,
-        "machines": [machine(&record.machine)],
+        "machines": record.known("machine", [machine(&record.machine)]),
         "metadata": record.machine.caches,
         "metrics": metrics(record, &entry),
         "run_id": record.run_id,
@@ -68,23 +68,21 @@ fn metrics(record: &RunRecord, entry: &CatalogueEntry) -> Map<String, Value> {
 /// The figures of any run, and what its own job adds.
 fn plain(record: &RunRecord) -> Map<String, Value> {
     let response = &record.latency_ms.response;
-    let mut metrics = Map::from_iter(
-        [
-            ("offered_per_s", json!(record.rate.offered_per_s)),
-            ("achieved_per_s", json!(record.rate.achieved_per_s)),
-            ("ok_per_s", json!(record.rate.ok_per_s)),
-            ("requests", json!(record.ledger.sent)),
-            ("failed", json!(record.ledger.failed.total())),
-            ("duration_s", json!(record.duration_s)),
-            ("latency_avg_msec", json!(response.mean)),
-            ("latency_p50_msec", json!(response.p50)),
-            ("latency_p95_msec", json!(response.p95)),
-            ("latency_p99_msec", json!(response.p99)),
-        ]
-        .map(|(name, value)| (name.to_owned(), value)),
-    );
-    let is_own = |one: &&JobResult| !matches!(one, JobResult::Catalogue(_) | JobResult::Hooks(_));
-    let own = record.job_results.iter().filter(is_own);
+    let figures = [
+        ("offered_per_s", "rate.offered_per_s", json!(record.rate.offered_per_s)),
+        ("achieved_per_s", "rate.achieved_per_s", json!(record.rate.achieved_per_s)),
+        ("ok_per_s", "rate.ok_per_s", json!(record.rate.ok_per_s)),
+        ("requests", "ledger.sent", json!(record.ledger.sent)),
+        ("failed", "ledger.failed", json!(record.ledger.failed.total())),
+        ("duration_s", "duration_s", json!(record.duration_s)),
+        ("latency_avg_msec", "latency_ms.response.mean", json!(response.mean)),
+        ("latency_p50_msec", "latency_ms.response.p50", json!(response.p50)),
+        ("latency_p95_msec", "latency_ms.response.p95", json!(response.p95)),
+        ("latency_p99_msec", "latency_ms.response.p99", json!(response.p99)),
+    ];
+    let known = figures.into_iter().filter(|(_, path, _)| record.is_known(path));
+    let mut metrics = Map::from_iter(known.map(|(name, _, value)| (name.to_owned(), value)));
+    let own = record.job_results.of_job();
     metrics.extend(own.map(|one| (one.key().to_owned(), json!(one))));
     metrics
 }

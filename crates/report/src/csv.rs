@@ -2,11 +2,13 @@
 //! for each cell of a search matrix.
 //!
 //! The columns are documented in `docs/report.md`; new ones are only ever added at the end. A field that a
-//! class does not have (the schedule's columns) is empty.
+//! class does not have (the schedule's columns) is empty, and so is one that the source of an import does not give.
 
 use crate::forms::Forms;
+use crate::plain::printable;
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_record::{Latencies, RunRecord};
+use std::borrow::Cow;
 
 /// Names of the columns before the times.
 const HEAD: [&str; 17] = [
@@ -39,7 +41,8 @@ const TAIL: [&str; 4] = ["zero_hits", "hits_known", "bytes_sent", "bytes_receive
 pub fn columns() -> Vec<String> {
     let times = KINDS.iter().flat_map(|kind| TIMES.iter().map(move |t| format!("{kind}_{t}")));
     let own = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
-    own(&HEAD).into_iter().chain(times).chain(own(&TAIL)).collect()
+    let server = TIMES.iter().map(|t| format!("server_{t}"));
+    own(&HEAD).into_iter().chain(times).chain(own(&TAIL)).chain(server).collect()
 }
 
 /// Returns the record as CSV (RFC 4180 quoting, `\n` line ends), as the first of `jobs` writes it that has rows of its own.
@@ -57,10 +60,25 @@ pub fn render(record: &RunRecord, jobs: &[Forms]) -> String {
 fn written(rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
-        writer.write_record(&row).expect("rows have one length, and memory takes all bytes");
+        writer
+            .write_record(row.iter().map(|cell| inert(cell).into_owned()))
+            .expect("rows have one length, and memory takes all bytes");
     }
     let bytes = writer.into_inner().expect("memory takes all bytes");
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A cell that a spreadsheet shows and does not calculate, and that steers no terminal: names come from elsewhere. A text that
+/// begins like a formula gets an apostrophe in front. The end of a line stays one: CSV has quotes for it.
+fn inert(cell: &str) -> Cow<'_, str> {
+    let is_formula =
+        cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    let shown = cell.split('\n').map(printable).collect::<Vec<_>>().join("\n");
+    match (is_formula, shown) {
+        (true, shown) => Cow::Owned(format!("'{shown}")),
+        (false, shown) if shown == cell => Cow::Borrowed(cell),
+        (false, shown) => Cow::Owned(shown),
+    }
 }
 
 /// The classes in the workload's order; records of other writers may lack it.
@@ -72,27 +90,53 @@ fn class_names(record: &RunRecord) -> impl Iterator<Item = &str> {
 
 fn run_row(record: &RunRecord) -> Vec<String> {
     let ledger = &record.ledger;
+    let rate = &record.rate;
+    let known = Known { record };
     let mut row = first_fields(record, "run", "");
     row.extend([
-        ledger.scheduled.to_string(),
-        ledger.sent.to_string(),
-        ledger.ok.to_string(),
-        ledger.failed.total().to_string(),
-        (ledger.refused.queue_full + ledger.refused.queue_timeout).to_string(),
-        ledger.unsent.stopped.to_string(),
-        ledger.unfinished.to_string(),
-        record.rate.offered_per_s.to_string(),
-        record.rate.achieved_per_s.to_string(),
-        record.rate.ok_per_s.to_string(),
+        known.field("ledger.scheduled", ledger.scheduled),
+        known.field("ledger.sent", ledger.sent),
+        known.field("ledger.ok", ledger.ok),
+        known.failed("ledger", ledger.failed.total()),
+        known.field("ledger.refused", ledger.refused.queue_full + ledger.refused.queue_timeout),
+        known.field("ledger.unsent", ledger.unsent.stopped),
+        known.field("ledger.unfinished", ledger.unfinished),
+        known.field("rate.offered_per_s", rate.offered_per_s),
+        known.field("rate.achieved_per_s", rate.achieved_per_s),
+        known.field("rate.ok_per_s", rate.ok_per_s),
     ]);
-    row.extend(times(&record.latency_ms, Some(&record.generator.lag_ms)));
+    row.extend(times(&known, "latency_ms", &record.latency_ms, Some(&record.generator.lag_ms)));
+    let zero_hits = record.classes.values().map(|c| c.zero_hits).sum::<u64>();
+    let hits_known = record.classes.values().map(|c| c.hits_known).sum::<u64>();
     row.extend([
-        record.classes.values().map(|c| c.zero_hits).sum::<u64>().to_string(),
-        record.classes.values().map(|c| c.hits_known).sum::<u64>().to_string(),
-        record.bytes.sent.to_string(),
-        record.bytes.received.to_string(),
+        known.field("classes.*.zero_hits", zero_hits),
+        known.field("classes.*.hits_known", hits_known),
+        known.field("bytes.sent", record.bytes.sent),
+        known.field("bytes.received", record.bytes.received),
     ]);
+    row.extend(server(&known, "latency_ms", &record.latency_ms));
     row
+}
+
+/// Fields of a record; one that is unknown is an empty cell.
+struct Known<'a> {
+    record: &'a RunRecord,
+}
+
+impl Known<'_> {
+    fn field(&self, path: &str, value: impl ToString) -> String {
+        if self.record.is_known(path) { value.to_string() } else { String::new() }
+    }
+
+    /// All failures of the run or of a class. Their number can be known without their kinds.
+    fn failed(&self, of: &str, failed: u64) -> String {
+        let sum = [format!("{of}.sent"), format!("{of}.ok")];
+        let is_counted = match (self.record.job_results.import(), of) {
+            (Some(import), "ledger") => import.failed.is_some(),
+            _ => sum.iter().all(|path| self.record.is_known(path)),
+        };
+        if is_counted { failed.to_string() } else { String::new() }
+    }
 }
 
 fn class_row(record: &RunRecord, name: &str) -> Vec<String> {
@@ -102,26 +146,35 @@ fn class_row(record: &RunRecord, name: &str) -> Vec<String> {
     let ended = record.ledger.finished();
     let share = if ended > 0 { finished as f64 / ended as f64 } else { 0.0 };
     let achieved = record.rate.achieved_per_s * share;
+    let known = Known { record };
+    let counts = known.record.is_known("classes.*.sent") && known.record.is_known("classes.*.ok");
     let mut row = first_fields(record, "class", name);
     row.extend([
         String::new(),
-        class.sent.to_string(),
-        class.ok.to_string(),
-        class.failed.total().to_string(),
+        known.field("classes.*.sent", class.sent),
+        known.field("classes.*.ok", class.ok),
+        known.failed("classes.*", class.failed.total()),
         String::new(),
         String::new(),
-        class.sent.saturating_sub(finished).to_string(),
+        match counts && record.is_known("ledger.unfinished") {
+            true => class.sent.saturating_sub(finished).to_string(),
+            false => String::new(),
+        },
         String::new(),
-        achieved.to_string(),
-        class.ok_per_s.to_string(),
+        match counts {
+            true => known.field("rate.achieved_per_s", achieved),
+            false => String::new(),
+        },
+        known.field("classes.*.ok_per_s", class.ok_per_s),
     ]);
-    row.extend(times(&class.latency_ms, None));
+    row.extend(times(&known, "classes.*.latency_ms", &class.latency_ms, None));
     row.extend([
-        class.zero_hits.to_string(),
-        class.hits_known.to_string(),
+        known.field("classes.*.zero_hits", class.zero_hits),
+        known.field("classes.*.hits_known", class.hits_known),
         String::new(),
         String::new(),
     ]);
+    row.extend(server(&known, "classes.*.latency_ms", &class.latency_ms));
     row
 }
 
@@ -133,21 +186,47 @@ fn first_fields(record: &RunRecord, scope: &str, class: &str) -> Vec<String> {
         scope.to_owned(),
         class.to_owned(),
         record.verdict.kind.name().to_owned(),
-        record.duration_s.to_string(),
+        Known { record }.field("duration_s", record.duration_s),
     ]
 }
 
-fn times(latencies: &Latencies, lag: Option<&LatencySummary>) -> Vec<String> {
-    let fields = |t: &LatencySummary| {
-        let values = [t.min, t.mean, t.p50, t.p90, t.p95, t.p99, t.p99_9, t.max];
-        std::iter::once(t.count.to_string()).chain(values.map(|v| v.to_string())).collect()
-    };
+/// The server's own times; empty unless they were asked for.
+fn server(known: &Known<'_>, path: &str, latencies: &Latencies) -> Vec<String> {
+    let of = |times| fields(known, &format!("{path}.server"), times);
+    latencies.server.as_ref().map_or_else(|| vec![String::new(); TIMES.len()], of)
+}
+
+/// Count and times of one kind; `path` is their place in the record.
+fn fields(known: &Known<'_>, path: &str, t: &LatencySummary) -> Vec<String> {
+    let values = [
+        ("min", t.min),
+        ("mean", t.mean),
+        ("p50", t.p50),
+        ("p90", t.p90),
+        ("p95", t.p95),
+        ("p99", t.p99),
+        ("p99_9", t.p99_9),
+        ("max", t.max),
+    ];
+    let count = known.field(&format!("{path}.count"), t.count);
+    let value = |(name, v): (&str, f64)| known.field(&format!("{path}.{name}"), v);
+    std::iter::once(count).chain(values.map(value)).collect()
+}
+
+/// The columns of all times; `path` is the place of the latencies in the record.
+fn times(
+    known: &Known<'_>,
+    path: &str,
+    latencies: &Latencies,
+    lag: Option<&LatencySummary>,
+) -> Vec<String> {
+    let fields = |path: &str, t: &LatencySummary| fields(known, path, t);
     let empty = || vec![String::new(); TIMES.len()];
     let all: [Vec<String>; KINDS.len()] = [
-        fields(&latencies.response),
-        fields(&latencies.service),
-        fields(&latencies.failed),
-        lag.map_or_else(empty, fields),
+        fields(&format!("{path}.response"), &latencies.response),
+        fields(&format!("{path}.service"), &latencies.service),
+        fields(&format!("{path}.failed"), &latencies.failed),
+        lag.map_or_else(empty, |lag| fields("generator.lag_ms", lag)),
     ];
     all.concat()
 }

@@ -13,6 +13,7 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_record::{JobResults, PhaseRecord, RunRecord};
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub use crate::run_json::{FAILURES, INTERVALS, RUN_JSON};
@@ -81,7 +82,7 @@ impl RunFolder {
         for attempt in 0..ATTEMPTS_MAX {
             let run_id = format!("{:08x}", splitmix64(salt.wrapping_add(attempt)) >> 32);
             let path = runs_dir.join(format!("{stem}-{run_id}"));
-            match fs::create_dir(&path) {
+            match private(&path) {
                 Ok(()) => {
                     let job = job.to_owned();
                     let folder = RunFolder { path, run_id, job, naming, started_wall_us };
@@ -197,6 +198,11 @@ impl RunFolder {
         );
         replace(&self.path, &text)
     }
+}
+
+/// Makes a folder that only its owner can look into: a record has samples of requests and replies.
+fn private(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 /// Puts sections into the `run.json` of a run that has ended or was cut, each in the place of one with the same key.

@@ -2,7 +2,10 @@
 //!
 //! This crate knows no job. A job gives its [`Forms`], and the program has the list of all of them.
 
+use crate::figures::{Figure, of_load};
 use crate::page::Page;
+use crate::series::Series;
+use crate::sheet::Sheet;
 use plimsoll_record::RunRecord;
 use std::fmt;
 
@@ -15,6 +18,8 @@ pub enum Below {
     Books,
     /// Assertions and warnings alone: nothing was measured for this record.
     Remarks,
+    /// Assertions, warnings, verdict and outcome: the job has shown all figures.
+    Ending,
 }
 
 /// Two results of a job, side by side.
@@ -39,14 +44,32 @@ pub struct Forms {
     pub csv: fn(&RunRecord) -> Option<Vec<Vec<String>>>,
     /// Returns the result in a few words, for a list of runs.
     pub headline: fn(&RunRecord) -> Option<String>,
+    /// Returns the figures that a comparison and a history look at; those of a load if no job has its own.
+    pub figures: fn(&RunRecord) -> Option<Vec<Figure>>,
     /// Compares two records of the job.
     pub compare: fn(&RunRecord, &RunRecord) -> Option<Compared>,
+    /// Adds the sections of the job to the page that is data, which has the sections of all jobs already. Changes nothing for a
+    /// record that has no result of the job.
+    pub sheet: fn(&mut Sheet, &RunRecord, &Series),
 }
 
 impl Forms {
     /// The forms of a job without results of its own, such as `load`.
-    pub const LOAD: Self =
-        Self { page: |_, _| None, csv: |_| None, headline: |_| None, compare: |_, _| None };
+    pub const LOAD: Self = Self {
+        page: |_, _| None,
+        csv: |_| None,
+        headline: |_| None,
+        figures: |_| None,
+        compare: |_, _| None,
+        sheet: |_, _, _| {},
+    };
+}
+
+/// Returns the figures of a record: those of the first of `jobs` that has some, or else those of a load.
+#[must_use]
+pub fn figures(record: &RunRecord, jobs: &[Forms]) -> Vec<Figure> {
+    let own = jobs.iter().find_map(|job| (job.figures)(record));
+    own.unwrap_or_else(|| of_load(record)).into_iter().filter(|one| one.value.is_finite()).collect()
 }
 
 impl fmt::Debug for Forms {

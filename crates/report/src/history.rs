@@ -1,15 +1,17 @@
 //! Several runs of a job: median, spread, and the geometric mean over jobs.
 
+mod sheet;
+
 use crate::error::RecordError;
 use crate::folder::RUN_JSON;
 use crate::number::significant;
+use crate::run_json::run_json_text;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_record::catalogue::CatalogueEntry;
-use plimsoll_record::{Rates, TargetInfo};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// The figure of runs whose job names none.
@@ -26,13 +28,19 @@ pub struct PastRun {
     pub job: String,
     /// The target, if the run has no name of its own: figures of several targets are not one figure's spread.
     pub target: Option<String>,
+    /// Name that the user gave it; empty if none.
+    #[serde(skip)]
+    pub name: String,
+    /// Labels that the user gave it.
+    #[serde(skip)]
+    pub labels: BTreeMap<String, String>,
     /// UTC.
     pub started_at: String,
     /// May it be believed? Only `valid` runs are counted.
     pub verdict: VerdictKind,
     /// JSON pointer of the figure in its record.
     pub metric: String,
-    /// The figure.
+    /// The figure; NaN if the source of an import does not give it.
     pub value: f64,
     /// The figure by the job's baseline, when it has one.
     pub score: Option<f64>,
@@ -145,15 +153,31 @@ struct Head {
     run_id: String,
     job: String,
     started_at: String,
-    rate: Rates,
+    rate: HeadRate,
     verdict: Verdict,
     catalogue: Option<CatalogueEntry>,
     #[serde(default)]
-    target: TargetInfo,
+    target: HeadTarget,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+/// The rate of a run; `None` if the source of an import does not give it.
+#[derive(Deserialize)]
+struct HeadRate {
+    ok_per_s: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+struct HeadTarget {
+    #[serde(default)]
+    url: String,
 }
 
 /// Jobs that are called so because no one gave them a name.
-const UNNAMED: [&str; 4] = ["load", "fbench", "seek", "feed"];
+const UNNAMED: [&str; 5] = ["load", "fbench", "seek", "feed", "import"];
 
 /// Runs of the past, oldest first.
 #[derive(Debug, Default)]
@@ -196,12 +220,11 @@ pub fn past_runs(runs_dir: &Path) -> Result<Past, RecordError> {
 
 fn past_run(folder: PathBuf) -> Result<PastRun, RecordError> {
     let path = folder.join(RUN_JSON);
-    let file =
-        fs::File::open(&path).map_err(|source| RecordError::Read { path: path.clone(), source })?;
-    let mut text = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let text = run_json_text(&path)?;
+    let mut text = serde_json::Deserializer::from_slice(&text);
     let head: Head = plimsoll_record::read_from(&mut text)
         .map_err(|problem| RecordError::Damaged { path, problem })?;
-    let plain = (PLAIN_METRIC.to_owned(), head.rate.ok_per_s);
+    let plain = (PLAIN_METRIC.to_owned(), head.rate.ok_per_s.unwrap_or(f64::NAN));
     let unnamed = head.catalogue.is_none() && UNNAMED.contains(&head.job.as_str());
     let target = unnamed.then_some(head.target.url);
     let (job, (metric, value), score) = match head.catalogue {
@@ -214,6 +237,8 @@ fn past_run(folder: PathBuf) -> Result<PastRun, RecordError> {
         run_id,
         job,
         target,
+        name: head.name,
+        labels: head.labels,
         started_at,
         verdict: head.verdict.kind,
         metric,
@@ -279,7 +304,8 @@ fn render_job(out: &mut String, job: &JobHistory) {
             VerdictKind::Valid => "  not counted: 0".to_owned(),
             kind => format!("  not counted: {}", kind.name()),
         };
-        let (value, id) = (significant(run.value), &run.run_id);
+        let value = if run.value.is_nan() { "unknown".to_owned() } else { significant(run.value) };
+        let id = &run.run_id;
         let line = format!("  {:<20}  {id:<8}  {value:>12}  {score:>9}{note}", run.started_at);
         let _ = writeln!(out, "{line}");
     }
@@ -308,6 +334,8 @@ mod tests {
 
     fn run(job: &str, value: f64, score: Option<f64>, verdict: VerdictKind) -> PastRun {
         PastRun {
+            name: String::new(),
+            labels: BTreeMap::new(),
             folder: PathBuf::from("runs/x"),
             run_id: "1a2b3c4d".to_owned(),
             job: job.to_owned(),
@@ -358,6 +386,34 @@ mod tests {
         assert_eq!(last.jobs[0].scores.unwrap().median, 4.0);
         let none = History::of(&names(&["d"]), &past, false);
         assert!(none.geometric_mean.is_none() && none.partial);
+    }
+
+    #[test]
+    fn several_runs_are_a_table_and_a_plot_with_their_median() {
+        let valid = VerdictKind::Valid;
+        let later = |hour: u32, run: PastRun| PastRun {
+            started_at: format!("2026-11-21T{hour:02}:00:00Z"),
+            ..run
+        };
+        let past = [
+            later(1, run("a", 100.0, Some(1.0), valid)),
+            later(3, run("a", 200.0, Some(2.0), valid)),
+            later(4, run("a", 900.0, None, VerdictKind::GeneratorLimited)),
+        ];
+        let history = History::of(&["a".to_owned()], &past, false);
+        let sheet = history.sheet();
+        samples::check_places_in(&sheet, &serde_json::to_value(&history).unwrap());
+        let text = samples::outline(&sheet, &["decide", "job-1"]);
+        for part in [
+            "a | 2 </jobs/0/values/runs> | 150 </jobs/0/values/median> | 100",
+            "900 </jobs/0/runs/2/value> | unknown | no: generator-limited [Warn]",
+            "line value (neutral) 3 of 3: Some(100.0) Some(900.0)",
+            "dots not counted (bad) 1 of 3",
+            "level 150: median 150",
+        ] {
+            assert!(text.contains(part), "no '{part}' in\n{text}");
+        }
+        assert_eq!(sheet.title, "a: 3 runs");
     }
 
     #[test]

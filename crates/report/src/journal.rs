@@ -7,7 +7,7 @@ use crate::assemble::RecordHeader;
 use crate::error::RecordError;
 use crate::hlog::{self, KINDS};
 use crate::plain::{clip, without_secrets};
-use crate::run_json::{FAILURES, INTERVALS};
+use crate::run_json::{FAILURES, INTERVALS, open_file};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::system_error::words;
@@ -34,6 +34,10 @@ pub struct Journal {
     failures_left_out: u64,
     failures_bytes: u64,
     hlogs: [Appended; KINDS.len()],
+    /// Log of the server's own times; made when the first of them come.
+    server_log: Option<Appended>,
+    folder: PathBuf,
+    run: (String, u64),
     header: RecordHeader,
 }
 
@@ -73,6 +77,19 @@ impl Appended {
     }
 }
 
+/// Makes an interval log with its head.
+fn begin_log(
+    folder: &Path,
+    kind: &str,
+    (run_id, started_us): (&str, u64),
+) -> Result<Appended, RecordError> {
+    let mut log = Appended::create(folder.join(format!("{kind}.hlog")))?;
+    let head = hlog::head(kind, run_id, started_us);
+    head.and_then(|head| log.write(|out| out.write_all(&head)))
+        .map_err(|source| RecordError::Write { path: log.path.clone(), source })?;
+    Ok(log)
+}
+
 impl Journal {
     /// Makes the files in the folder of a run with this id, which began at `started_us`, us since the Unix epoch; see
     /// [`RunFolder::journal`](crate::folder::RunFolder::journal).
@@ -82,13 +99,7 @@ impl Journal {
         header: &RecordHeader,
     ) -> Result<Self, RecordError> {
         let path = |name: &str| folder.join(name);
-        let hlog = |kind: &str| -> Result<Appended, RecordError> {
-            let mut log = Appended::create(path(&format!("{kind}.hlog")))?;
-            let head = hlog::head(kind, run_id, started_us);
-            head.and_then(|head| log.write(|out| out.write_all(&head)))
-                .map_err(|source| RecordError::Write { path: log.path.clone(), source })?;
-            Ok(log)
-        };
+        let hlog = |kind: &str| begin_log(folder, kind, (run_id, started_us));
         Ok(Self {
             intervals: Appended::create(path(INTERVALS))?,
             failures_path: path(FAILURES),
@@ -96,6 +107,9 @@ impl Journal {
             failures_kept: 0,
             failures_left_out: 0,
             failures_bytes: 0,
+            server_log: None,
+            folder: folder.to_owned(),
+            run: (run_id.to_owned(), started_us),
             hlogs: [hlog(KINDS[0])?, hlog(KINDS[1])?, hlog(KINDS[2])?, hlog(KINDS[3])?],
             header: header.clone(),
         })
@@ -116,6 +130,31 @@ impl Journal {
     #[must_use]
     pub fn failures_left_out(&self) -> u64 {
         self.failures_left_out
+    }
+
+    /// The server's own times, if they were asked for.
+    fn write_server_log(&mut self, interval: &Interval, line: &IntervalLine) -> io::Result<()> {
+        if interval.classes.iter().all(|part| part.server.is_none()) {
+            return Ok(());
+        }
+        if self.server_log.is_none() {
+            let (run_id, started_us) = (&self.run.0, self.run.1);
+            let log = begin_log(&self.folder, "server", (run_id, started_us));
+            self.server_log = Some(log.map_err(io::Error::other)?);
+        }
+        let (header, several) = (&self.header, interval.classes.len() > 1);
+        let Some(log) = &mut self.server_log else { return Ok(()) };
+        log.append(|out| {
+            let parts = interval.classes.iter().zip(&line.classes).enumerate();
+            for (index, (part, class)) in parts {
+                let (Some(server), Some(text)) = (&part.server, &class.server) else { continue };
+                let tag = several.then(|| header.class_name(index));
+                let (from_ns, to_ns) = (interval.from_ns, interval.to_ns);
+                let (tag, histogram, encoded) = (tag.as_deref(), &server.times, &text.times);
+                hlog::append(out, &hlog::Line { tag, from_ns, to_ns, histogram, encoded })?;
+            }
+            Ok(())
+        })
     }
 
     fn write_hlogs(&mut self, interval: &Interval, line: &IntervalLine) -> io::Result<()> {
@@ -150,6 +189,8 @@ impl Journal {
 }
 
 impl Sink for Journal {
+    fn counts_from(&mut self, _start_ns: u64) {}
+
     /// Appends the second to the journal, and to the interval logs when its phase is measured.
     ///
     /// Every file is tried even when one before it failed; the first error is returned.
@@ -164,7 +205,7 @@ impl Sink for Journal {
             return kept;
         }
         let logged = self.write_hlogs(interval, &line);
-        kept.and(logged)
+        kept.and(logged).and(self.write_server_log(interval, &line))
     }
 
     /// Keeps the failure while there is room ([`FAILURE_LINES_MAX`], [`FAILURE_BYTES_MAX`]).
@@ -175,15 +216,7 @@ impl Sink for Journal {
             self.failures_left_out += 1;
             return Ok(());
         }
-        let short = |text: &str| clip(&without_secrets(text), FAILURE_TEXT_CHARS_MAX);
-        let sample = FailureSample {
-            kind: sample.kind.clone(),
-            class: sample.class.clone(),
-            reason: short(&sample.reason),
-            request: short(&sample.request),
-            reply: short(&sample.reply),
-            ..*sample
-        };
+        let sample = kept_failure(sample);
         let mut text = serde_json::to_vec(&sample).map_err(io::Error::other)?;
         text.push(b'\n');
         if self.failures_bytes + text.len() as u64 > FAILURE_BYTES_MAX {
@@ -203,6 +236,44 @@ impl Sink for Journal {
     }
 }
 
+/// Returns a failure as it may be kept: secrets in header lines left out, long texts cut.
+#[must_use]
+pub fn kept_failure(sample: &FailureSample) -> FailureSample {
+    let short = |text: &str| clip(&without_secrets(text), FAILURE_TEXT_CHARS_MAX);
+    FailureSample {
+        kind: sample.kind.clone(),
+        class: sample.class.clone(),
+        reason: short(&sample.reason),
+        request: short(&sample.request),
+        reply: short(&sample.reply),
+        ..*sample
+    }
+}
+
+/// Reads a sample of failures and hands each of them to `take`. A missing file is an empty one; lines that cannot be read, and
+/// everything beyond the size that plimsoll writes, are left out. Texts are cut to the length that plimsoll writes.
+///
+/// # Errors
+/// Only when the file cannot be read.
+pub fn read_failures(path: &Path, mut take: impl FnMut(FailureSample)) -> Result<(), RecordError> {
+    use std::io::{BufRead, BufReader, Read};
+    let failed = |source| RecordError::Read { path: path.to_owned(), source };
+    let file = match open_file(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(failed(e)),
+    };
+    let mut reader = BufReader::new(file.take(FAILURE_BYTES_MAX));
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+        if let Ok(sample) = serde_json::from_slice::<FailureSample>(&line) {
+            take(kept_failure(&sample));
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
 /// Findings of reading a journal besides the intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalRead {
@@ -220,6 +291,8 @@ pub struct JournalRead {
 
 /// Longest line of the journal, bytes: 64 busy classes need under one megabyte.
 pub const LINE_BYTES_MAX: u64 = 64_000_000;
+/// Pieces of [`LINE_BYTES_MAX`] without a line end, after which a file is read no further: it is not a journal.
+pub(crate) const LONG_PIECES_MAX: u32 = 8;
 
 /// Reads a journal line by line and hands each whole interval to `take`; one line is in memory at a time.
 ///
@@ -228,30 +301,42 @@ pub const LINE_BYTES_MAX: u64 = 64_000_000;
 /// # Errors
 /// Only when the file cannot be read; damaged lines are counted and left out.
 pub fn read(path: &Path, mut take: impl FnMut(&Interval)) -> Result<JournalRead, RecordError> {
+    read_lines(path, |line| {
+        let interval = Interval::try_from(line);
+        interval.map(|interval| take(&interval)).is_ok()
+    })
+}
+
+/// The same with the lines as they are. `take` returns false for a line that it cannot read; such a line counts as damaged.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_lines(
+    path: &Path,
+    mut take: impl FnMut(&IntervalLine) -> bool,
+) -> Result<JournalRead, RecordError> {
     use std::io::{BufRead, BufReader, Read};
     let failed = |source| RecordError::Read { path: path.to_owned(), source };
     let mut found = JournalRead::default();
-    let file = match File::open(path) {
+    let file = match open_file(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(found),
         Err(e) => return Err(failed(e)),
     };
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
+    let mut long = 0;
     for number in 1.. {
         line.clear();
         let mut limited = (&mut reader).take(LINE_BYTES_MAX);
         if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
             break;
         }
-        let interval = serde_json::from_slice::<IntervalLine>(&line)
-            .ok()
-            .and_then(|line| Interval::try_from(&line).ok());
+        let interval = IntervalLine::of_json(&line).filter(|line| take(line));
         match interval {
             Some(interval) => {
                 found.lines += 1;
-                found.end_ns = found.end_ns.max(interval.to_ns);
-                take(&interval);
+                found.end_ns = found.end_ns.max((interval.to_s * 1e9).round() as u64);
             }
             None if line.ends_with(b"\n") => {
                 found.damaged += 1;
@@ -259,7 +344,13 @@ pub fn read(path: &Path, mut take: impl FnMut(&Interval)) -> Result<JournalRead,
                     found.first_damaged = number;
                 }
             }
-            None => found.torn_end = true,
+            None => {
+                found.torn_end = true;
+                long += 1;
+                if long > LONG_PIECES_MAX {
+                    break;
+                }
+            }
         }
     }
     Ok(found)

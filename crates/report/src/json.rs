@@ -2,11 +2,14 @@
 
 use plimsoll_record::RunRecord;
 
-/// The record as `run.json` has it: indented, with a newline at the end.
+/// The record as `run.json` has it, unknown fields as `null`: indented, with a newline at the end.
 #[must_use]
 pub fn pretty(record: &RunRecord) -> String {
-    let mut text = serde_json::to_string_pretty(record)
-        .expect("a record has text keys only, and writing to memory cannot fail");
+    let text = match record.with_unknown_as_null() {
+        Some(value) => serde_json::to_string_pretty(&value),
+        None => serde_json::to_string_pretty(record),
+    };
+    let mut text = text.expect("a record has text keys only, and writing to memory cannot fail");
     text.push('\n');
     text
 }
@@ -14,8 +17,11 @@ pub fn pretty(record: &RunRecord) -> String {
 /// The record on one line, without a newline at the end.
 #[must_use]
 pub fn compact(record: &RunRecord) -> String {
-    serde_json::to_string(record)
-        .expect("a record has text keys only, and writing to memory cannot fail")
+    let text = match record.with_unknown_as_null() {
+        Some(value) => serde_json::to_string(&value),
+        None => serde_json::to_string(record),
+    };
+    text.expect("a record has text keys only, and writing to memory cannot fail")
 }
 
 #[cfg(test)]

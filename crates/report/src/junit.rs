@@ -2,8 +2,10 @@
 //! matrix, and one for the verdict.
 //!
 //! An assertion or SLO that was missed is a `failure` with the value that was found; a verdict that is not `valid` is an
-//! `error`, since the run then says nothing about the target. Characters that XML cannot hold are shown as escapes.
+//! `error`, since the run then says nothing about the target. Figures that another tool measured are not judged: `skipped`. Characters that XML cannot hold are shown as escapes.
 
+use crate::compare::Comparison;
+use crate::plain::reorders;
 use crate::text::tables::actual;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::RunRecord;
@@ -19,6 +21,8 @@ enum Outcome {
     Failed(String),
     /// The run cannot say, with the reasons.
     Invalid(String),
+    /// Not judged, with the reason.
+    Skipped(String),
 }
 
 struct Case {
@@ -38,12 +42,74 @@ pub fn render(record: &RunRecord) -> String {
     text
 }
 
+/// A comparison as JUnit XML: a test case for each rule, or for each answer if there are no rules. A rule that fails, and
+/// without rules a figure that is worse, is a `failure`; a rule that cannot be judged is an `error`, and an answer that cannot be
+/// given is `skipped`.
+#[must_use]
+pub fn render_comparison(comparison: &Comparison) -> String {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 1);
+    write_comparison(&mut writer, comparison).expect("writing to memory cannot fail");
+    String::from_utf8_lossy(&writer.into_inner()).into_owned() + "\n"
+}
+
+fn compared(comparison: &Comparison) -> Vec<Case> {
+    let rule = |rule: &crate::compare::RuleResult| {
+        let name = format!("{} against A: {} ({})", rule.mark, rule.rule, rule.row);
+        let outcome = match rule.judged {
+            "holds" => Outcome::Held,
+            "fails" => Outcome::Failed(rule.words.clone()),
+            _ => Outcome::Invalid(format!("cannot tell: {}", rule.words)),
+        };
+        Case { group: rule.mark.clone(), name, kind: "rule", outcome }
+    };
+    if !comparison.rules.is_empty() {
+        return comparison.rules.iter().map(rule).collect();
+    }
+    let rows = comparison.rows.iter().flat_map(|row| row.against.iter().map(move |one| (row, one)));
+    rows.map(|(row, one)| {
+        let outcome = match one.answer {
+            Some("worse") => Outcome::Failed(format!("worse: {}", one.change())),
+            Some("cannot tell") | None => Outcome::Skipped(one.words.clone()),
+            Some(_) => Outcome::Held,
+        };
+        let name = format!("{} against A: {}", one.mark, row.name());
+        Case { group: one.mark.clone(), name, kind: "answer", outcome }
+    })
+    .collect()
+}
+
+fn write_comparison(writer: &mut Writer<Vec<u8>>, comparison: &Comparison) -> io::Result<()> {
+    let cases = compared(comparison);
+    let job = comparison.sides.first().map_or(String::new(), |side| side.job.clone());
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let counts = counts(&cases);
+    let with = |name: String| [vec![("name", name)], counts.to_vec()].concat();
+    writer.write_event(Event::Start(element("testsuites", &with("plimsoll".to_owned()))))?;
+    let skipped = cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
+    let own = [with(format!("compare {job}")), vec![("skipped", skipped.to_string())]].concat();
+    writer.write_event(Event::Start(element("testsuite", &own)))?;
+    writer.write_event(Event::Start(BytesStart::new("properties")))?;
+    for side in &comparison.sides {
+        let about = [("name", format!("run {}", side.mark)), ("value", side.folder.clone())];
+        writer.write_event(Event::Empty(element("property", &about)))?;
+    }
+    writer.write_event(Event::End(BytesEnd::new("properties")))?;
+    let job = format!("compare.{job}");
+    cases.iter().try_for_each(|case| write_case(writer, &job, case))?;
+    writer.write_event(Event::End(BytesEnd::new("testsuite")))?;
+    writer.write_event(Event::End(BytesEnd::new("testsuites")))
+}
+
 fn cases(record: &RunRecord) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for one in &record.assertions {
         let outcome = match (one.held, one.actual) {
             (true, _) => Outcome::Held,
             (false, Some(_)) => Outcome::Failed(format!("{} is {}", one.metric, actual(one))),
+            (false, None) if record.job_results.import().is_some() => Outcome::Failed(format!(
+                "{} is unknown: the imported file does not give it",
+                one.metric
+            )),
             (false, None) => {
                 Outcome::Failed(format!("{} is unknown: no such request succeeded", one.metric))
             }
@@ -70,6 +136,7 @@ fn cases(record: &RunRecord) -> Vec<Case> {
     let verdict = &record.verdict;
     let outcome = match verdict.kind {
         VerdictKind::Valid => Outcome::Held,
+        VerdictKind::Imported => Outcome::Skipped(verdict.reasons.join("; ")),
         kind => Outcome::Invalid(format!("{}: {}", kind.name(), verdict.reasons.join("; "))),
     };
     let name = "the result is valid".to_owned();
@@ -91,11 +158,11 @@ fn cells(record: &RunRecord) -> Vec<Case> {
     search.cells.iter().map(case).collect()
 }
 
-/// Text without the characters that XML 1.0 cannot hold.
+/// Text without the characters that XML 1.0 cannot hold, and without marks that make it read as another one.
 fn fit(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
-            let held = matches!(c, '\t' | '\n' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+            let held = matches!(c, '\t' | '\n' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..) && !reorders(c);
             let escaped = if held { None } else { Some(c.escape_unicode()) };
             held.then_some(c).into_iter().chain(escaped.into_iter().flatten())
         })
@@ -110,28 +177,34 @@ fn element<'a>(name: &'a str, attributes: &[(&str, String)]) -> BytesStart<'a> {
     start
 }
 
-fn write(writer: &mut Writer<Vec<u8>>, record: &RunRecord) -> io::Result<()> {
-    let cases = cases(record);
+fn counts(cases: &[Case]) -> [(&'static str, String); 3] {
     let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
-    let counts = [
+    [
         ("tests", cases.len().to_string()),
         ("failures", count(|o| matches!(o, Outcome::Failed(_))).to_string()),
         ("errors", count(|o| matches!(o, Outcome::Invalid(_))).to_string()),
-        ("time", format!("{:.3}", record.duration_s)),
-    ];
-    let with = |own: &[(&'static str, String)]| [own, &counts].concat();
+    ]
+}
+
+fn write(writer: &mut Writer<Vec<u8>>, record: &RunRecord) -> io::Result<()> {
+    let cases = cases(record);
+    let counts = counts(&cases);
+    let time = record.known("duration_s", record.duration_s).map(|s| ("time", format!("{s:.3}")));
+    let counts: Vec<_> = counts.into_iter().chain(time).collect();
+    let with = |own: &[(&'static str, String)]| [own, counts.as_slice()].concat();
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let suites = element("testsuites", &with(&[("name", "plimsoll".to_owned())]));
     writer.write_event(Event::Start(suites))?;
+    let skipped = cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
     let own = [
         ("name", record.job.clone()),
         ("timestamp", record.started_at.trim_end_matches('Z').to_owned()),
         ("hostname", record.machine.hostname.clone()),
-        ("skipped", "0".to_owned()),
+        ("skipped", skipped.to_string()),
     ];
     writer.write_event(Event::Start(element("testsuite", &with(&own))))?;
     properties(writer, record)?;
-    cases.iter().try_for_each(|case| write_case(writer, record, case))?;
+    cases.iter().try_for_each(|case| write_case(writer, &record.job, case))?;
     writer.write_event(Event::End(BytesEnd::new("testsuite")))?;
     writer.write_event(Event::End(BytesEnd::new("testsuites")))
 }
@@ -146,7 +219,12 @@ fn properties(writer: &mut Writer<Vec<u8>>, record: &RunRecord) -> io::Result<()
         ("tool", format!("plimsoll {}", record.tool.version)),
         ("name", record.name.clone()),
     ];
-    let own = own.into_iter().filter(|(name, value)| *name != "name" || !value.is_empty());
+    let rate_known = record.is_known("rate.ok_per_s");
+    let own = own.into_iter().filter(|(name, value)| match *name {
+        "name" => !value.is_empty(),
+        "ok_per_s" => rate_known,
+        _ => true,
+    });
     let own = own.map(|(name, value)| (name.to_owned(), value));
     let labels = record.labels.iter().map(|(key, value)| (format!("label.{key}"), value.clone()));
     for (name, value) in own.chain(labels) {
@@ -156,9 +234,9 @@ fn properties(writer: &mut Writer<Vec<u8>>, record: &RunRecord) -> io::Result<()
     writer.write_event(Event::End(BytesEnd::new("properties")))
 }
 
-fn write_case(writer: &mut Writer<Vec<u8>>, record: &RunRecord, case: &Case) -> io::Result<()> {
+fn write_case(writer: &mut Writer<Vec<u8>>, job: &str, case: &Case) -> io::Result<()> {
     let about = [
-        ("classname", format!("{}.{}", record.job, case.group)),
+        ("classname", format!("{job}.{}", case.group)),
         ("name", case.name.clone()),
         ("time", "0".to_owned()),
     ];
@@ -166,6 +244,7 @@ fn write_case(writer: &mut Writer<Vec<u8>>, record: &RunRecord, case: &Case) -> 
         Outcome::Held => return writer.write_event(Event::Empty(element("testcase", &about))),
         Outcome::Failed(found) => ("failure", found),
         Outcome::Invalid(found) => ("error", found),
+        Outcome::Skipped(found) => ("skipped", found),
     };
     writer.write_event(Event::Start(element("testcase", &about)))?;
     let told = [("message", found.clone()), ("type", case.kind.to_owned())];

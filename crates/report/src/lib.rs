@@ -25,25 +25,39 @@
 
 pub mod assemble;
 pub mod benchpress;
+pub mod command;
 pub mod compare;
 pub mod csv;
 mod error;
+pub mod figures;
+pub mod find;
 pub mod folder;
 pub mod forms;
 pub mod history;
 pub mod hlog;
+pub mod intervals;
 pub mod journal;
 pub mod json;
 pub mod junit;
 pub mod kept;
+pub mod likeness;
 pub mod load;
+pub mod markdown;
 pub mod naming;
 pub mod number;
 pub mod outcome;
 pub mod page;
+pub mod past;
 pub mod plain;
+pub mod resources;
 mod run_json;
+pub mod sections;
+pub mod series;
+pub mod sheet;
+pub mod source;
 pub mod text;
+pub mod traces;
+pub mod trend;
 pub mod window;
 
 #[cfg(any(test, feature = "samples"))]

@@ -2,11 +2,14 @@
 
 use crate::assemble::{Ending, RecordHeader, Tally, assemble};
 use crate::error::RecordError;
+use crate::intervals;
 use crate::journal::{self, JournalRead};
+use crate::plain::printable;
 use crate::run_json::{INTERVALS, NOT_ENDED, RUN_JSON, read_run_json};
+use plimsoll_core::periods::Periods;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_record::RunRecord;
+use plimsoll_record::{PercentileInterval, RunRecord};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,28 @@ pub struct Loaded {
     pub cut: bool,
     /// Its folder.
     pub folder: PathBuf,
+}
+
+/// Writes out what could steer a terminal in texts that pages print as they are: in a record of plimsoll they are plimsoll's own words,
+/// and a file may come from elsewhere.
+fn tame(record: &mut RunRecord) {
+    record.started_at = printable(&record.started_at);
+    record.generator.wait = printable(&record.generator.wait);
+    for slo in record.slo.values_mut() {
+        (slo.limit, slo.unit) = (printable(&slo.limit), printable(&slo.unit));
+    }
+    for one in &mut record.assertions {
+        for text in
+            [&mut one.assertion, &mut one.scope, &mut one.metric, &mut one.condition, &mut one.unit]
+        {
+            *text = printable(text);
+        }
+    }
+    for interval in record.intervals.values_mut() {
+        if let PercentileInterval::Missing { reason } = interval {
+            *reason = printable(reason);
+        }
+    }
 }
 
 /// Reads the record in `folder`; the path of its `run.json` will do as well.
@@ -40,7 +65,8 @@ pub fn load(folder: &Path) -> Result<Loaded, RecordError> {
     let early = read_run_json(folder)?;
     let cut = early.verdict.kind == VerdictKind::Partial
         && early.verdict.reasons.iter().any(|reason| reason == NOT_ENDED);
-    let record = if cut { rebuild(folder, &early)? } else { early };
+    let mut record = if cut { rebuild(folder, &early)? } else { early };
+    tame(&mut record);
     Ok(Loaded { record, cut, folder: folder.to_owned() })
 }
 
@@ -67,7 +93,13 @@ pub fn latest(runs_dir: &Path) -> Result<PathBuf, RecordError> {
 fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
     let header = RecordHeader::of(early);
     let mut tally = Tally::new(&header);
-    let found = journal::read(&folder.join(INTERVALS), |interval| tally.add(interval))?;
+    let mut periods = Periods::default();
+    let found = journal::read(&folder.join(INTERVALS), |interval| {
+        tally.add(interval);
+        if header.is_measured(interval.phase) {
+            periods.add(interval);
+        }
+    })?;
     tally.cut();
     let (totals, mut phases) = tally.finish();
     // The journal counts from the start of the measured stretch, phases from the start of the run.
@@ -81,7 +113,9 @@ fn rebuild(folder: &Path, early: &RunRecord) -> Result<RunRecord, RecordError> {
         job_results: early.job_results.clone(),
         ..Ending::default()
     };
-    Ok(assemble(&header, &totals, phases, ending))
+    let mut record = assemble(&header, &totals, phases, ending);
+    record.intervals = intervals::of(periods, &record);
+    Ok(record)
 }
 
 /// Length of the warm-up that was asked for, s; no journal is kept of it.

@@ -113,6 +113,18 @@ pub fn rate(per_s: f64) -> String {
     format!("{per_s:.places$}")
 }
 
+/// Number of samples from which a percentile says more than the maximum.
+#[must_use]
+pub fn samples_needed(percentile: &str) -> u64 {
+    match percentile {
+        "p50" => 2,
+        "p90" => 10,
+        "p95" | "p99" => 100,
+        "p99.9" => 1_000,
+        _ => 1,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,10 @@
 
 use crate::number::significant;
 use crate::plain::printable;
+use crate::sheet::Tone;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
+use plimsoll_record::ab::AbJudged;
 use plimsoll_record::exit::{FAILED, of_record};
 use plimsoll_record::{AssertionResult, RunRecord, SloResult};
 
@@ -11,16 +13,67 @@ use plimsoll_record::{AssertionResult, RunRecord, SloResult};
 /// lost outranks them.
 #[must_use]
 pub fn line(record: &RunRecord, lost_file: bool) -> String {
+    with_exit(&words_with(record, &missed(record)), record, lost_file)
+}
+
+fn with_exit(words: &str, record: &RunRecord, lost_file: bool) -> String {
     match lost_file {
-        true => format!("{}, but a file of the result is lost, exit {FAILED}", words(record)),
-        false => format!("{}, exit {}", words(record), of_record(record)),
+        true => format!("{words}, but a file of the result is lost, exit {FAILED}"),
+        false => format!("{words}, exit {}", of_record(record)),
     }
 }
 
-fn words(record: &RunRecord) -> String {
-    let missed = missed(record);
+/// The meaning of the verdict in words, and its judgement.
+#[must_use]
+pub fn meaning(record: &RunRecord) -> (&'static str, Tone) {
+    let verdict = &record.verdict;
+    match verdict.kind {
+        VerdictKind::Valid if verdict.is_within_bounds() => {
+            ("these figures describe the target within the bounds named here", Tone::Good)
+        }
+        VerdictKind::Valid => ("these figures describe the target", Tone::Good),
+        VerdictKind::GeneratorLimited => {
+            ("plimsoll or its machine limited the result, not the target", Tone::Warn)
+        }
+        VerdictKind::ConnectionLimited => {
+            ("the number of connections limited the result, not the target", Tone::Warn)
+        }
+        VerdictKind::TargetFailed if record.ledger.ok > 0 => {
+            ("too many requests failed for the figures to mean anything", Tone::Bad)
+        }
+        VerdictKind::TargetFailed => {
+            ("no request succeeded, so there is nothing to measure", Tone::Bad)
+        }
+        VerdictKind::Partial => ("the result is incomplete", Tone::Warn),
+        VerdictKind::Infeasible => ("no rate holds the limits", Tone::Bad),
+        VerdictKind::BudgetTooSmall => ("no rate was certified in this time", Tone::Warn),
+        VerdictKind::Unstable => ("the target changed during the run", Tone::Warn),
+        VerdictKind::Void => ("do not use these numbers", Tone::Bad),
+        VerdictKind::Imported => ("another tool measured these figures", Tone::Plain),
+    }
+}
+
+/// The same with at most `misses_max` misses by name, and the number of the others.
+pub(crate) fn first_line(record: &RunRecord, lost_file: bool, misses_max: usize) -> String {
+    let mut missed = missed(record);
+    if missed.len() > misses_max {
+        let more = missed.len() - misses_max;
+        missed.truncate(misses_max);
+        missed.push(format!("and {more} more"));
+    }
+    with_exit(&words_with(record, &missed), record, lost_file)
+}
+
+fn words_with(record: &RunRecord, missed: &[String]) -> String {
     let kind = record.verdict.kind;
     let head = match kind {
+        VerdictKind::Imported if missed.is_empty() => {
+            return match record.assertions.len() {
+                0 => "imported, not judged".to_owned(),
+                1 => "imported, 1 limit met".to_owned(),
+                judged => format!("imported, {judged} limits met"),
+            };
+        }
         VerdictKind::Valid if missed.is_empty() => {
             let within = if record.verdict.is_within_bounds() { " within its bounds" } else { "" };
             let judged = record.slo.len() + record.assertions.len();
@@ -30,7 +83,7 @@ fn words(record: &RunRecord) -> String {
                 _ => format!("valid{within}, {judged} limits met"),
             };
         }
-        VerdictKind::Valid => String::new(),
+        VerdictKind::Valid | VerdictKind::Imported => String::new(),
         VerdictKind::TargetFailed => "FAILED: target-failed".to_owned(),
         VerdictKind::Infeasible => "MISSED: infeasible".to_owned(),
         _ => format!("NOT VALID: {}", kind.name()),
@@ -42,13 +95,24 @@ fn words(record: &RunRecord) -> String {
     }
 }
 
-fn missed(record: &RunRecord) -> Vec<String> {
+/// The limits and assertions that were missed, each with its figure.
+pub(crate) fn missed(record: &RunRecord) -> Vec<String> {
     let limits = record.slo.iter().filter(|(_, slo)| !slo.held).map(|(name, slo)| limit(name, slo));
     let assertions = record.assertions.iter().filter(|one| !one.held).map(assertion);
     let last_run = record
         .missed_run_per_s()
         .map(|rate| format!("the limits in the last run, at {} requests/s", significant(rate)));
-    limits.chain(assertions).chain(last_run).collect()
+    limits.chain(assertions).chain(last_run).chain(broken_rules(record)).collect()
+}
+
+/// The rules of `--fail-on` that two sides broke, or may have broken.
+fn broken_rules(record: &RunRecord) -> impl Iterator<Item = String> + '_ {
+    let rules = record.job_results.ab().map(|ab| &ab.rules[..]).unwrap_or_default();
+    rules.iter().filter_map(|one| match one.judged {
+        AbJudged::Holds => None,
+        AbJudged::Fails => Some(one.rule.clone()),
+        AbJudged::CannotTell => Some(format!("{} (cannot tell)", one.rule)),
+    })
 }
 
 /// Reason why a figure that is under its limit misses it.

@@ -3,6 +3,7 @@
 use percent_encoding::percent_decode_str;
 use plimsoll_core::secrets::without_address_secrets;
 use std::fmt::Write as _;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Header fields whose values are left out of records and reports.
 const SECRET_FIELDS: [&str; 7] = [
@@ -59,14 +60,32 @@ fn after_where(text: &str) -> &str {
     text.find(" where ").map_or(text, |at| &text[at + 1..])
 }
 
-/// At most `chars_max` characters of the text, the last three dots when something was cut.
+/// Columns that the text takes on a terminal: a wide character takes two, a combining one none.
 #[must_use]
-pub fn clip(text: &str, chars_max: usize) -> String {
-    if text.chars().nth(chars_max).is_none() {
+pub fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
+/// The beginning of the text in at most `columns_max` columns, the last three dots when something was cut.
+#[must_use]
+pub fn clip(text: &str, columns_max: usize) -> String {
+    if columns_of(text) <= columns_max {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(chars_max.saturating_sub(3)).collect();
-    kept + &"..."[..chars_max.min(3)]
+    let room = columns_max.saturating_sub(3);
+    let mut taken = 0;
+    let fits = |c: &char| {
+        taken += c.width().unwrap_or(0);
+        taken <= room
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    kept + &"..."[..columns_max.min(3)]
+}
+
+/// Returns true for a mark that changes the direction of a text.
+#[must_use]
+pub fn reorders(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The text on one line, with everything that could steer a terminal written as an escape.
@@ -79,7 +98,7 @@ pub fn printable(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             // Marks that reorder text can make a request read as another one.
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            c if reorders(c) => {
                 let _ = write!(out, "{}", c.escape_unicode());
             }
             c if c.is_control() => {
@@ -119,10 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn clipping_counts_characters_not_bytes() {
+    fn clipping_counts_columns_not_bytes() {
         assert_eq!(clip("åäö", 3), "åäö");
         assert_eq!(clip("åäöåäö", 5), "åä...");
         assert_eq!(clip("abcdef", 2), "..");
+        assert_eq!(
+            (clip("日本語", 6).as_str(), clip("日本語日本", 7).as_str()),
+            ("日本語", "日本...")
+        );
     }
 
     #[test]

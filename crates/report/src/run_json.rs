@@ -2,8 +2,10 @@
 
 use crate::error::RecordError;
 use plimsoll_record::{RunRecord, SCHEMA};
+use serde::Deserialize;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The record, whole.
@@ -17,7 +19,9 @@ pub const FAILURES: &str = "failures.ndjson";
 pub const NOT_ENDED: &str = "the run has not ended";
 
 /// Largest `run.json` that is read.
-const RUN_JSON_BYTES_MAX: u64 = 256_000_000;
+const RUN_JSON_BYTES_MAX: u64 = 64_000_000;
+/// Most values of a `run.json`: a value takes far more memory than its text.
+const VALUES_MAX: usize = 4_000_000;
 
 /// Reads the `run.json` of a folder as it is.
 ///
@@ -30,26 +34,64 @@ pub fn read_run_json(folder: &Path) -> Result<RunRecord, RecordError> {
     if !about.is_dir() {
         return Err(RecordError::NotAFolder { path: folder.to_owned() });
     }
-    let bytes = match fs::metadata(&path) {
-        Ok(about) => about.len(),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+    let text = match run_json_text(&path) {
+        Err(RecordError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Err(RecordError::NoRecord { path: folder.to_owned() });
         }
-        Err(e) => return Err(unreadable(&path, e)),
+        text => text?,
     };
-    if bytes > RUN_JSON_BYTES_MAX {
-        return Err(RecordError::TooLarge { path, bytes, limit: RUN_JSON_BYTES_MAX });
-    }
-    let text = fs::read(&path).map_err(|e| unreadable(&path, e))?;
     let damaged = |problem| RecordError::Damaged { path: path.clone(), problem };
     // The schema comes first: a newer record may well lack fields that this one expects.
-    let value: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-    check_schema(&path, &value)?;
+    let front: Front = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+    check_schema(&path, front.schema.as_str().unwrap_or_default())?;
     plimsoll_record::read(&text).map_err(damaged)
 }
 
-fn check_schema(path: &Path, value: &Value) -> Result<(), RecordError> {
-    let found = value.get("schema").and_then(Value::as_str).unwrap_or_default().to_owned();
+/// The part of a record that any version has.
+#[derive(Deserialize)]
+struct Front {
+    #[serde(default)]
+    schema: Value,
+}
+
+/// The bytes of a `run.json`, if they are not too many.
+///
+/// # Errors
+/// When it cannot be read, is no regular file, or is too large.
+pub(crate) fn run_json_text(path: &Path) -> Result<Vec<u8>, RecordError> {
+    let failed = |source| RecordError::Read { path: path.to_owned(), source };
+    let file = open_file(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    let too_large =
+        |bytes| RecordError::TooLarge { path: path.to_owned(), bytes, limit: RUN_JSON_BYTES_MAX };
+    if bytes > RUN_JSON_BYTES_MAX {
+        return Err(too_large(bytes));
+    }
+    let mut text = Vec::new();
+    file.take(RUN_JSON_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
+    if text.len() as u64 > RUN_JSON_BYTES_MAX {
+        return Err(too_large(text.len() as u64));
+    }
+    let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    if values > VALUES_MAX {
+        return Err(RecordError::Damaged {
+            path: path.to_owned(),
+            problem: format!("it has more than {VALUES_MAX} values"),
+        });
+    }
+    Ok(text)
+}
+
+/// Opens a file of a record. A pipe or a device is none: reading one may never end.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
+}
+
+fn check_schema(path: &Path, found: &str) -> Result<(), RecordError> {
+    let found = found.to_owned();
     if found == SCHEMA {
         return Ok(());
     }

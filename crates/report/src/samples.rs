@@ -1,5 +1,9 @@
 //! Runs for tests: made from intervals, as the engine hands them over.
 
+mod outline;
+
+pub use outline::{check_places, check_places_in, derived, outline};
+
 use crate::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
 use crate::naming::Naming;
 use plimsoll_core::interval::Interval;
@@ -22,11 +26,14 @@ pub fn header() -> RecordHeader {
         schedule: json!({"kind": "open", "rate_per_s": 100.0}),
     };
     RecordHeader {
-        tool: Tool { version: "0.1.0".to_owned(), commit: "0123abc".to_owned() },
+        tool: Tool { version: "0.1.0".to_owned(), commit: "0123abc".to_owned(), ..Tool::default() },
         run_id: "1a2b3c4d".to_owned(),
         job: "load".to_owned(),
         naming: Naming::default(),
         started_at: "2026-11-21T20:48:22Z".to_owned(),
+        command: ["plimsoll", "load", "http://127.0.0.1:8080/search/", "--rate", "100"]
+            .map(str::to_owned)
+            .to_vec(),
         scenario: json!({"seed": 42, "rate": 100}),
         target: TargetInfo {
             url: "http://127.0.0.1:8080/search/".to_owned(),
@@ -91,6 +98,7 @@ pub fn ending() -> Ending {
         at_s: 2.5,
         outcome: "ok".to_owned(),
         request: request.to_owned(),
+        trace_id: None,
     };
     let long = "GET /search/?query=fuzzy+and+long&ranking=default&hits=10&timeout=5s&summary=all";
     Ending {

@@ -11,6 +11,7 @@
 
 pub mod judging;
 pub mod sabotages;
+pub mod soak;
 pub mod sockets;
 pub mod targets;
 pub mod virtual_time;

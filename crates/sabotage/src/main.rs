@@ -1,73 +1,21 @@
 //! Runs the saboteur and prints what plimsoll said about itself.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use plimsoll_core::clock::{format_utc, wall_us};
-use plimsoll_engine::health::machine;
+mod commands;
+
+use commands::arguments::{Arguments, USAGE};
+use commands::{heading, loaded, soak};
 use plimsoll_sabotage::judging::Finding;
-use plimsoll_sabotage::judging::table::{Line, Table, replace};
+use plimsoll_sabotage::judging::table::{Line, Table};
 use plimsoll_sabotage::sockets::list;
 use plimsoll_sabotage::sockets::stage::Stage;
 use plimsoll_sabotage::virtual_time::{draw, one};
+use plimsoll_zoo::page::refresh;
 use plimsoll_zoo::parallel;
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-sabotage [all|virtual|sockets] [--runs N] [--seed N] [--only KIND] [--each] [--even-if-busy] [--page FILE]\n\
-                     \n\
-                     all      both stages (default)\n\
-                     virtual  runs in virtual time: --runs of them [default: 1000], from --seed on [default: 0]\n\
-                     sockets  the built program against real targets; PLIMSOLL names the program, or it stands beside this one\n\
-                     --only   only sabotages whose name contains KIND\n\
-                     --each   print each run and its scene, not only those with a finding\n\
-                     --even-if-busy  also judge runs during which others used the machine; figures may then be off\n\
-                     --page   also put the tables between the markers of FILE";
-
 /// Largest share of runs on a healthy machine that may be called not valid.
 const FALSE_ALARMS_MAX: f64 = 0.01;
-
-struct Arguments {
-    stage: String,
-    runs: u64,
-    seed: u64,
-    only: String,
-    each: bool,
-    even_if_busy: bool,
-    page: Option<String>,
-}
-
-impl Arguments {
-    fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut parsed = Self {
-            stage: "all".to_owned(),
-            runs: 1_000,
-            seed: 0,
-            only: String::new(),
-            each: false,
-            even_if_busy: false,
-            page: None,
-        };
-        while let Some(argument) = given.next() {
-            let mut value = || given.next().ok_or(format!("{argument} needs a value"));
-            let number = |text: String| {
-                text.parse().map_err(|_| format!("{argument} takes a number, not '{text}'"))
-            };
-            match argument.as_str() {
-                "all" | "virtual" | "sockets" => parsed.stage = argument,
-                "--runs" => parsed.runs = number(value()?)?,
-                "--seed" => parsed.seed = number(value()?)?,
-                "--only" => parsed.only = value()?,
-                "--each" => parsed.each = true,
-                "--even-if-busy" => parsed.even_if_busy = true,
-                "--page" => parsed.page = Some(value()?),
-                _ => return Err(format!("unknown argument '{argument}'")),
-            }
-        }
-        Ok(parsed)
-    }
-
-    fn shows(&self, finding: &Finding) -> bool {
-        self.each || finding.wrong.is_some() || finding.false_alarm || !finding.defects.is_empty()
-    }
-}
 
 fn show(name: &str, finding: &Finding) {
     let mut line = format!("{name}: {}", finding.said);
@@ -137,16 +85,9 @@ fn is_well(line: &Line) -> bool {
 }
 
 fn text(arguments: &Arguments) -> Result<(String, bool), String> {
-    let (machine, date) = (machine(), format_utc(wall_us()));
-    let mut text = format!(
-        "`make sabotage` on {}, {}, {} processors, Linux {}.\n",
-        date.get(..10).unwrap_or(&date),
-        machine.cpu,
-        machine.cpus,
-        machine.kernel
-    );
+    let mut text = heading("sabotage");
     let mut well = true;
-    if arguments.stage != "virtual" {
+    if arguments.command != "virtual" {
         let (table, left_out) = on_sockets(arguments)?;
         well &= is_well(&table.total());
         text += &format!("\nReal sockets, {}\n\n{}", headline(&table.total()), table.markdown());
@@ -154,19 +95,12 @@ fn text(arguments: &Arguments) -> Result<(String, bool), String> {
             text += &format!("\nNot carried out on this machine: {}.\n", left_out.join(", "));
         }
     }
-    if arguments.stage != "sockets" {
+    if arguments.command != "sockets" {
         let table = in_virtual_time(arguments);
         well &= is_well(&table.total());
         text += &format!("\nVirtual time, {}\n\n{}", headline(&table.total()), table.markdown());
     }
     Ok((text, well))
-}
-
-fn put_into(page: &str, text: &str) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("{page}: {error}");
-    let old = std::fs::read_to_string(page).map_err(said)?;
-    let new = replace(&old, text).map_err(|problem| format!("{page}: {problem}"))?;
-    std::fs::write(page, new).map_err(said)
 }
 
 fn main() -> ExitCode {
@@ -177,17 +111,23 @@ fn main() -> ExitCode {
             return ExitCode::from(64);
         }
     };
-    let told = text(&arguments).and_then(|(text, well)| {
-        println!("{text}");
-        arguments.page.as_ref().map_or(Ok(()), |page| put_into(page, &text))?;
-        Ok(well)
-    });
-    match told {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(2),
-        Err(problem) => {
-            eprintln!("plimsoll-sabotage: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let done = match arguments.command.as_str() {
+        "serve" => soak::serve(&arguments),
+        "soak" => soak::soak(&arguments),
+        "slow" => soak::slow(&arguments),
+        "loaded" => loaded::run(&arguments, show),
+        _ => verdicts(&arguments),
+    };
+    done.unwrap_or_else(|problem| {
+        eprintln!("plimsoll-sabotage: {problem}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The table of docs/verdicts.md. The exit code is 2 if a verdict was wrong.
+fn verdicts(arguments: &Arguments) -> Result<ExitCode, String> {
+    let (text, is_well) = text(arguments)?;
+    println!("{text}");
+    arguments.page.as_ref().map_or(Ok(()), |page| refresh(page, "sabotage", &text))?;
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use plimsoll_scan::{Case, Corpus, Found, Kernel, Metric, Pattern};
 
-static PACKED: &[u8] = include_bytes!("../../workloads/corpora/wordnet.tsv.gz");
+static PACKED: &[u8] = include_bytes!("wordnet.tsv.gz");
 const ROUNDS: usize = 5;
 
 /// Phrases of growing length, some with errors: most texts have few matches, as queries do.

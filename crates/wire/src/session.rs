@@ -1,7 +1,7 @@
 //! The contract between the engine and a workload: sessions that ask and judge.
 
 use crate::protocol::{Protocol, Submission};
-use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::outcome::{Failure, Outcome, ServerTime};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::UserTurn;
 
@@ -33,6 +33,21 @@ pub trait Sessions<P: Protocol> {
         times: Times,
     ) -> Judgement;
 
+    /// Returns true if replies are asked for the server's own time. It is read once, before the first request.
+    fn asks_server_time(&self) -> bool {
+        false
+    }
+
+    /// Returns the server's own time of a reply that was judged a success, where that was asked for.
+    fn server_time(&self, _reply: &P::Reply<'_>) -> ServerTime {
+        ServerTime::Missing
+    }
+
+    /// Returns the trace id of a request that has one: 32 hexadecimal digits.
+    fn trace_id(&self, _request: &P::Request) -> Option<String> {
+        None
+    }
+
     /// Called when a request failed without a complete reply: the target may have done it.
     fn lost(&mut self, client: u32, what: &Submission, failure: Failure, times: Times);
 
@@ -55,8 +70,11 @@ pub trait Sessions<P: Protocol> {
         false
     }
 
-    /// Receives a piece of a reply's body as it arrives, if the request asked for that; `times.done_ns` is now.
-    fn part(&mut self, _client: u32, _what: &Submission, _bytes: &[u8], _times: Times) {}
+    /// Receives a piece of a reply's body as it arrives, if the request asked for that; `times.done_ns` is now. Returns whether
+    /// more of it is wanted: a piece of a reply that is known to be of no use does not extend the timeout.
+    fn part(&mut self, _client: u32, _what: &Submission, _bytes: &[u8], _times: Times) -> bool {
+        true
+    }
 
     /// Returns whether nothing should be received now, because the output is full. The engine leaves it to the kernel,
     /// and so in the end to the target, until this says no; that time counts for no request.

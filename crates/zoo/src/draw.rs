@@ -52,6 +52,19 @@ impl Draw {
         }
     }
 
+    /// The same with all times multiplied by a factor above 0.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Self {
+        match self {
+            Self::Fixed(mean) => Self::Fixed(by * mean),
+            Self::Exponential(mean) => Self::Exponential(by * mean),
+            Self::Gamma { mean_s, cv } => Self::Gamma { mean_s: by * mean_s, cv },
+            Self::Hyper { mean_s, cv2 } => Self::Hyper { mean_s: by * mean_s, cv2 },
+            Self::Pareto { mean_s, shape } => Self::Pareto { mean_s: by * mean_s, shape },
+            Self::Lognormal { mean_s, sigma } => Self::Lognormal { mean_s: by * mean_s, sigma },
+        }
+    }
+
     /// One draw, s.
     pub fn draw(self, rng: &mut Rng) -> f64 {
         match self {
@@ -90,8 +103,8 @@ fn standard_gamma(shape: f64, rng: &mut Rng) -> f64 {
     }
 }
 
-/// Box and Muller (1958), one of the pair.
-fn normal(rng: &mut Rng) -> f64 {
+/// One draw of the standard normal distribution: one of the pair of Box and Muller (1958).
+pub fn normal(rng: &mut Rng) -> f64 {
     let radius = (2.0 * rng.exponential()).sqrt();
     radius * (2.0 * std::f64::consts::PI * rng.uniform()).cos()
 }

@@ -8,15 +8,20 @@
 //! assert!(late(100.0) < 0.05 && late(190.0) > late(100.0));
 //! ```
 
+pub mod ab;
 pub mod adversaries;
 pub mod changing;
 pub mod classes;
 pub mod draw;
 pub mod enough;
 pub mod floors;
+pub mod history;
+pub mod intervals;
 pub mod models;
 pub mod oracles;
+pub mod page;
 pub mod parallel;
 pub mod plant;
+pub mod sizing;
 pub mod table;
 pub mod watching;

@@ -3,19 +3,27 @@
 
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::rivals::Rival;
+use plimsoll_zoo::ab;
 use plimsoll_zoo::adversaries;
 use plimsoll_zoo::changing;
 use plimsoll_zoo::classes;
 use plimsoll_zoo::enough;
 use plimsoll_zoo::floors;
+use plimsoll_zoo::history;
+use plimsoll_zoo::intervals;
 use plimsoll_zoo::models::{self, Model};
 use plimsoll_zoo::parallel::map;
+use plimsoll_zoo::sizing;
 use plimsoll_zoo::table::{self, Outcome};
 use plimsoll_zoo::watching;
 use std::process::ExitCode;
 
 const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|slow|classes|floors|enough|changing|watching|rivals|adversaries|all] [MODEL] \
-                     [--width PERCENT] [--budget SECONDS] [--each] [--first-seed N]";
+                     [--width PERCENT] [--budget SECONDS] [--each] [--first-seed N]\n       \
+                     plimsoll-zoo ab [SESSIONS] [MODEL] [--first-seed N] [--page FILE]\n       \
+                     plimsoll-zoo intervals [RUNS] [TARGET] [--page FILE]\n       \
+                     plimsoll-zoo history [--series N] [--seed N] [--page FILE]\n       \
+                     plimsoll-zoo sizing [DRAWS] [--page FILE]";
 
 /// Seeds of the held-out set begin here.
 const HELD_OUT_SEEDS: u64 = 1_000_000;
@@ -287,8 +295,27 @@ fn quirks(seeds: u64, each: bool) {
     }
 }
 
+/// The exit code of a part with a command line of its own.
+fn ended(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("plimsoll-zoo: {problem}");
+            ExitCode::from(64)
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    match given.first().map(String::as_str) {
+        Some("ab") => return ab::command::run(&given[1..]),
+        Some("intervals") => return intervals::command::run(&given[1..]),
+        Some("history") => return history::run(&given[1..]),
+        Some("sizing") => return ended(sizing::table::run(&given[1..])),
+        _ => {}
+    }
+    let arguments = match Arguments::parse(given.into_iter()) {
         Ok(arguments) => arguments,
         Err(reason) => {
             eprintln!("plimsoll-zoo: {reason}\nusage: {USAGE}");

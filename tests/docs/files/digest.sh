@@ -1,6 +1,6 @@
 # The digest of a visit, by the page's line of Python.
 set -e
-plimsoll visit http://127.0.0.1:8080 --cluster music --out all.ndjson --quiet >page.txt
+plimsoll visit http://127.0.0.1:8080 --cluster music --out all.ndjson --quiet --verbose >page.txt
 python3 - <<PYTHON
 import hashlib, json, re
 lines = [json.loads(line) for line in open("all.ndjson")]

@@ -4,4 +4,4 @@ while [ $i -lt 20000 ]; do
     echo "{\"put\":\"id:shop:music::$i\",\"fields\":{\"artist\":\"a\"}}"
     i=$((i + 1))
 done >in.ndjson
-timeout -s INT 1 plimsoll feed http://127.0.0.1:8080 in.ndjson --rate 50 --quiet | grep '^Not read'
+timeout -s INT 3 plimsoll feed http://127.0.0.1:8080 in.ndjson --rate 50 --quiet | grep '^Not read'

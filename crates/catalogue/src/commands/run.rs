@@ -112,7 +112,7 @@ impl RunArgs {
 
     /// The flags about output that were given to `run`, for the command of a file.
     fn output_words(&self) -> Vec<String> {
-        let output = &self.output;
+        let output = &self.output.results;
         let mut words = Vec::new();
         if output.runs != Path::new("runs") {
             words.push(format!("--runs={}", output.runs.display()));
@@ -120,12 +120,16 @@ impl RunArgs {
         words.extend(output.json.iter().map(|json| format!("--json={}", json.display())));
         words.extend(output.junit.iter().map(|file| format!("--junit={}", file.display())));
         words.extend(output.csv.iter().map(|file| format!("--csv={}", file.display())));
+        words.extend(output.html.iter().map(|file| format!("--html={}", file.display())));
         words.extend(output.name.iter().map(|name| format!("--name={}", name.0)));
         words.extend(
             output.labels.iter().map(|label| format!("--label={}={}", label.key, label.value)),
         );
         words.extend(output.no_record.then(|| "--no-record".to_owned()));
+        words.extend(self.output.watching.watch.iter().map(|one| format!("--watch={one}")));
+        words.extend(self.output.outlets.words());
         words.extend(output.quiet.then(|| "--quiet".to_owned()));
+        words.extend(output.verbose.then(|| "--verbose".to_owned()));
         words
     }
 
@@ -164,7 +168,7 @@ impl RunArgs {
 impl Job for RunArgs {
     const NAME: &'static str = "run";
     // A mix of feed and queries is run from a file.
-    const FORMS: Forms = plimsoll_mix::page::FORMS;
+    const FORMS: Forms = Forms { sheet: crate::sheet::sheet, ..plimsoll_mix::page::FORMS };
 
     fn run(&self, program: &Program) -> Result<u8> {
         run(self, program)
@@ -232,10 +236,8 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
     let is_record = path.is_dir() || path.file_name().is_some_and(|name| name == RUN_JSON);
     let scenario = if is_record {
         let record = load(path)?.record;
-        let is_job =
-            |one: &&JobResult| !matches!(one, JobResult::Catalogue(_) | JobResult::Hooks(_));
         // A load has no result of its own.
-        if let Some(other) = record.job_results.iter().find(is_job).map(JobResult::key) {
+        if let Some(other) = record.job_results.of_job().next().map(JobResult::key) {
             return Err(usage(format!(
                 "{shown}: this is a run of plimsoll {other}; only a run of plimsoll load can be repeated"
             )));
@@ -263,6 +265,7 @@ fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
             "--json: quickstart makes two records; see plimsoll report --format json",
         ));
     }
+    output.outlets.refuse("quickstart makes several runs, of which none is the result")?;
     if args.dry_run {
         print_out(
             "# quickstart is code: its second rate depends on the result of its first\nplimsoll run quickstart\n",

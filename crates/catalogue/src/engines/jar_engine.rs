@@ -17,9 +17,9 @@ pub const LAUNCHER_JAR: &str = "launcher.jar";
 pub const ARCHIVE: &str = "classes.jsa";
 
 pub(super) const SHARED_SOURCE: (&str, &str) =
-    ("Loopback.java", include_str!("../../../../engines/Loopback.java"));
+    ("Loopback.java", include_str!("../../engines/Loopback.java"));
 const LOGGING: (&str, &str) =
-    ("log4j2.properties", include_str!("../../../../engines/log4j2.properties"));
+    ("log4j2.properties", include_str!("../../engines/log4j2.properties"));
 /// Option with which a search engine finds the settings of its logging. The log ends with the process, after what
 /// the node says while it closes; a hook of its own could end it before.
 const LOGGING_OPTIONS: [&str; 4] = [
@@ -81,11 +81,11 @@ pub const OPENSEARCH: JarEngine = JarEngine {
     launcher: "OpenSearchLauncher",
     files: &[
         LOGGING,
-        ("OpenSearchLauncher.java", include_str!("../../../../engines/OpenSearchLauncher.java")),
+        ("OpenSearchLauncher.java", include_str!("../../engines/OpenSearchLauncher.java")),
     ],
     options: &LOGGING_OPTIONS,
     prepare: &[],
-    checksums: include_str!("../../../../engines/opensearch.sha256"),
+    checksums: include_str!("../../engines/opensearch.sha256"),
     scheme: "http",
     port: "http.port",
 };
@@ -109,14 +109,11 @@ pub const ELASTICSEARCH: JarEngine = JarEngine {
     launcher: "ElasticsearchLauncher",
     files: &[
         LOGGING,
-        (
-            "ElasticsearchLauncher.java",
-            include_str!("../../../../engines/ElasticsearchLauncher.java"),
-        ),
+        ("ElasticsearchLauncher.java", include_str!("../../engines/ElasticsearchLauncher.java")),
     ],
     options: &LOGGING_OPTIONS,
     prepare: &[],
-    checksums: include_str!("../../../../engines/elasticsearch.sha256"),
+    checksums: include_str!("../../engines/elasticsearch.sha256"),
     scheme: "http",
     port: "http.port",
 };

@@ -20,7 +20,7 @@ const TRY: Duration = Duration::from_secs(5);
 /// A file of plimsoll below the folder of engines.
 macro_rules! own {
     ($name:literal, $path:literal) => {
-        ($name, include_str!(concat!("../../../../engines/", $path)))
+        ($name, include_str!(concat!("../../engines/", $path)))
     };
     ($name:literal) => {
         own!($name, $name)
@@ -91,7 +91,7 @@ pub const VOLTDB: JarEngine = JarEngine {
     ],
     options: &OPENED,
     prepare: &["org.voltdb.compiler.VoltCompiler", "voter.jar", "voltdb/schema.sql"],
-    checksums: include_str!("../../../../engines/voltdb.sha256"),
+    checksums: include_str!("../../engines/voltdb.sha256"),
     scheme: "volt",
     port: "port",
 };

@@ -9,7 +9,7 @@ mod file;
 mod mpstat;
 mod perf;
 mod perf_stat;
-mod proc_stat;
+pub mod proc_stat;
 mod sampler;
 mod series;
 mod shell;

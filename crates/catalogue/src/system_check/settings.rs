@@ -271,7 +271,7 @@ fn kernel(root: &Root) -> Check {
         "kernel",
         version.map(|version| version >= (5, 11)),
         found.unwrap_or_else(|| "unknown".to_owned()),
-        "epoll_pwait2, with which requests leave on time to the microsecond, came with Linux 5.11",
+        "epoll_pwait2, with which a wait is one system call, came with Linux 5.11; before it, a wait is two",
         "install Linux 5.11 or later",
     )
 }

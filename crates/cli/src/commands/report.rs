@@ -1,7 +1,8 @@
 //! `plimsoll report`: prints run records, and summaries over several runs of a job.
 
+use super::runs::{ListArgs, PruneArgs, list, prune};
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_catalogue::names;
 use plimsoll_catalogue::near_miss::unknown;
 use plimsoll_core::assertion::{Assertion, Scope};
@@ -9,45 +10,76 @@ use plimsoll_fbench::summary::{own_block, summary};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out, style};
+use plimsoll_job::results::{Shown, page};
 use plimsoll_job::usage::usage;
 use plimsoll_record::{Judge, RunRecord};
 use plimsoll_report::benchpress;
+use plimsoll_report::find::{Handle, may_be_id};
 use plimsoll_report::forms::Forms;
 use plimsoll_report::history::{History, Past, PastRun, past_runs};
 use plimsoll_report::load::{Loaded, latest, load};
+use plimsoll_report::markdown;
+use plimsoll_report::past::runs;
+use plimsoll_report::plain::printable;
+use plimsoll_report::sections::{Course, sheet};
 use plimsoll_report::text;
+use plimsoll_report::trend::Trend;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   The newest run, as text:        plimsoll report
   A run by the start of its id:   plimsoll report 1a2b
+  The newest one of a name, or with a label:
+    plimsoll report nightly
+    plimsoll report commit=3f2a9c1
+  All runs, newest first; remove all but the newest 20:
+    plimsoll report list
+    plimsoll report prune --keep 20
   A run by its folder, as JSON:
     plimsoll report runs/20261121T203250.123Z-load-1a2b3c4d --format json
   As vespa-fbench prints it:      plimsoll report --format fbench
   For a build server, with an assertion; with the exit code of the run:
     plimsoll report --format junit --assert 'global failed.percent is 0%'
     plimsoll report --exit-code
+  As a web page, and as a comment for a pull request:
+    plimsoll report 1a2b --format html > report.html
+    plimsoll report 1a2b --format markdown
   As DCPerf's benchpress does:    plimsoll report feedsim_mini --format benchpress
   All runs of a job, median and spread; several jobs, with the geometric mean of their scores:
     plimsoll report feedsim_mini --all
     plimsoll report fbench feedsim_mini --all --format json
+  Trends and changes of level in a folder of runs, for each job and machine:
+    plimsoll report --history runs
+    plimsoll report --history runs load --format html > history.html
 
 Exit codes: 0 printed, 2 an assertion failed; with --exit-code that of the run itself.
-'plimsoll runs' lists the ids.
 
 A killed run can be reported too. It has everything up to its last whole second, and is marked
 partial.";
 
-/// Print recorded runs, or the history of a job
+const LIST_EXAMPLES: &str = "\
+Examples:
+  All runs:                         plimsoll report list
+  Those with a name or a label:     plimsoll report list nightly commit=3f2a9c1";
+
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  Keep the newest 20:               plimsoll report prune --keep 20
+  Show what would be removed:       plimsoll report prune --older-than 30d --dry-run";
+
+/// Print, list or remove recorded runs, or print the history of a job
 ///
-/// As text, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON.
+/// As text, web page, Markdown, JSON, CSV, JUnit XML, vespa-fbench's summary or benchpress's JSON.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct ReportArgs {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Runs or jobs [default: the newest run]
     ///
-    /// A run is named by its folder or its id; the first 4 digits of the id are enough. A job is named as in plimsoll list.
+    /// A run is named by its folder, by its id or the first 4 digits of it, by the name that --name gave it, or by a label as
+    /// KEY=VALUE; of several with a name or a label it is the newest. A job is named as in plimsoll list.
     #[arg(value_name = "RUN|JOB")]
     runs_or_jobs: Vec<String>,
     /// Report all runs of the jobs, not the newest only
@@ -55,12 +87,19 @@ pub struct ReportArgs {
     /// Without a name, the runs of every job.
     #[arg(long)]
     all: bool,
-    /// Folder of run records
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    runs: PathBuf,
-    /// Output: text, json, csv, junit, ...
+    /// Print trends and changes of level in a folder of runs
     ///
-    /// text, json, csv, junit, fbench (vespa-fbench's summary) or benchpress (DCPerf's JSON).
+    /// For each job, target, settings and machine, or for the named jobs only, as text, json, html or markdown. A change is a
+    /// candidate, until plimsoll ab has confirmed it.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "assertions", "exit_code"])]
+    history: Option<PathBuf>,
+    /// Folder of run records
+    #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
+    runs: PathBuf,
+    /// Output: text, json, csv, junit, html, markdown, ...
+    ///
+    /// text, json, csv, junit, html (a page that needs nothing else), markdown (for a pull request), fbench (vespa-fbench's
+    /// summary) or benchpress (DCPerf's JSON).
     #[arg(long, value_enum, hide_possible_values = true, default_value = "text")]
     format: Format,
     /// Assertion on the result; exit code 2 if it fails
@@ -73,6 +112,21 @@ pub struct ReportArgs {
     /// Without it, the exit code is 0 if the record could be printed.
     #[arg(long)]
     exit_code: bool,
+    /// Print all details of the result
+    ///
+    /// The slowest requests, traffic, statuses, network, generator, phases, and more classes and rows.
+    #[arg(long)]
+    verbose: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// List run records, newest first, as 'plimsoll runs' does
+    #[command(after_help = LIST_EXAMPLES)]
+    List(ListArgs),
+    /// Remove old run records, as 'plimsoll runs prune' does
+    #[command(after_help = PRUNE_EXAMPLES)]
+    Prune(PruneArgs),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -83,13 +137,19 @@ enum Format {
     Fbench,
     Benchpress,
     Junit,
+    Html,
+    Markdown,
 }
 
 impl Job for ReportArgs {
     const NAME: &'static str = "report";
 
     fn run(&self, program: &Program) -> Result<u8> {
-        run(self, &(program.forms)())
+        match &self.what {
+            Some(What::List(args)) => list(args, &self.runs, program),
+            Some(What::Prune(args)) => prune(args, &self.runs, program),
+            None => run(self, &(program.forms)()),
+        }
     }
 }
 
@@ -98,10 +158,19 @@ impl Job for ReportArgs {
 /// # Errors
 /// When there is no such record, or it has no such form.
 fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
+    if let Some(folder) = &args.history {
+        print_out(&trend(args, folder, forms)?)?;
+        return Ok(exit::FINE);
+    }
     let is_job = |name: &String| !name.contains('/') && !Path::new(name).exists();
     let past = || past_runs(&args.runs).map(all_but_unreadable).unwrap_or_default();
-    let by_id = with_ids(&args.runs_or_jobs, &args.runs)?;
-    let (text, code) = match by_id.as_slice() {
+    if let Some(called) = all_called(args) {
+        let (text, code) = history(args, forms, &called)?;
+        print_out(&text)?;
+        return Ok(code);
+    }
+    let found = found(&args.runs_or_jobs, &args.runs)?;
+    let (text, code) = match found.as_slice() {
         [] if args.all => history(args, forms, &all_but_unreadable(past_runs(&args.runs)?))?,
         [] => one(args, forms, &latest(&args.runs)?)?,
         [folder] if !args.all && !is_job(folder) => one(args, forms, Path::new(folder))?,
@@ -128,46 +197,51 @@ fn all_but_unreadable(past: Past) -> Vec<PastRun> {
     past.runs
 }
 
-/// Fewest digits of an id that name a run.
-const ID_DIGITS_MIN: usize = 4;
-/// Digits of a whole id.
-const ID_DIGITS: usize = 8;
-
-/// The words that name runs, with ids of runs, or their first digits, replaced by folders.
+/// The words that name runs, with ids, names and labels replaced by folders.
 ///
 /// # Errors
-/// If no run or several runs have an id that begins so.
-fn with_ids(words: &[String], runs: &Path) -> Result<Vec<String>> {
+/// If no run or several runs have an id that begins so, or no run has such a label.
+pub(super) fn found(words: &[String], runs: &Path) -> Result<Vec<String>> {
     let catalogue = names();
-    let may_be_id = |word: &str| {
-        (ID_DIGITS_MIN..=ID_DIGITS).contains(&word.len())
-            && word.bytes().all(|b| b.is_ascii_hexdigit())
-            && !catalogue.contains(&word)
-            && !Path::new(word).exists()
-    };
-    if !words.iter().any(|word| may_be_id(word)) {
+    let is_folder = |word: &str| Path::new(word).exists();
+    let may_be_run = |word: &&String| !catalogue.contains(&word.as_str()) && !is_folder(word);
+    if !words.iter().any(|word| may_be_run(&word)) {
         return Ok(words.to_owned());
     }
     let past = past_runs(runs).map(|past| past.runs).unwrap_or_default();
     let is_job = |word: &str| past.iter().any(|run| run.job == word);
     let folder = |word: &String| {
-        if may_be_id(word) && !is_job(word) { by_id(word, &past, runs) } else { Ok(word.clone()) }
+        if may_be_run(&word) && !is_job(word) {
+            one_of(word, &past, runs)
+        } else {
+            Ok(word.clone())
+        }
     };
     words.iter().map(folder).collect()
 }
 
-/// The folder of the run whose id begins with `word`; the word itself if it may be the name of a job.
-fn by_id(word: &str, past: &[PastRun], runs: &Path) -> Result<String> {
-    let begin = word.to_ascii_lowercase();
-    let found: Vec<&PastRun> = past.iter().filter(|run| run.run_id.starts_with(&begin)).collect();
-    match found.as_slice() {
-        [run] => Ok(run.folder.to_string_lossy().into_owned()),
-        [] if word.bytes().any(|b| b.is_ascii_digit()) => Err(usage(format!(
-            "there is no run '{word}' in {}; 'plimsoll runs' lists the ids",
-            runs.display()
+/// The folder of the run that a word names; the word itself if it may be the name of a job.
+fn one_of(word: &str, past: &[PastRun], runs: &Path) -> Result<String> {
+    let folder = |run: &PastRun| run.folder.to_string_lossy().into_owned();
+    let by_id: Vec<&PastRun> = past.iter().filter(|run| Handle::from(*run).has_id(word)).collect();
+    // Oldest first: of several with a name the last one is meant.
+    let called = past.iter().rfind(|run| Handle::from(*run).is_called(word));
+    match (by_id.as_slice(), called) {
+        (_, Some(run)) => Ok(folder(run)),
+        ([run], None) => Ok(folder(run)),
+        ([], None) if may_be_id(word) && word.bytes().any(|b| b.is_ascii_digit()) => {
+            Err(usage(format!(
+                "there is no run '{word}' in {}; 'plimsoll runs' lists the ids",
+                runs.display()
+            )))
+        }
+        ([], None) if word.contains('=') && !word.contains('/') => Err(usage(format!(
+            "no run in {} has the label '{}'; 'plimsoll runs' lists the labels",
+            runs.display(),
+            printable(word)
         ))),
-        [] => Ok(word.to_owned()),
-        several => {
+        ([], None) => Ok(word.to_owned()),
+        (several, None) => {
             let ids: Vec<String> = several
                 .iter()
                 .map(|run| format!("{} ({}, {})", run.run_id, run.job, run.started_at))
@@ -181,15 +255,36 @@ fn by_id(word: &str, past: &[PastRun], runs: &Path) -> Result<String> {
     }
 }
 
-/// The runs of jobs; of one job without --all, its newest run.
+/// With --all, the runs of which each has one of the words as its name or a label; none if a word is something else.
+fn all_called(args: &ReportArgs) -> Option<Vec<PastRun>> {
+    let words = &args.runs_or_jobs;
+    if !args.all || words.is_empty() {
+        return None;
+    }
+    let past = past_runs(&args.runs).ok()?.runs;
+    let is_job =
+        |word: &String| names().contains(&word.as_str()) || past.iter().any(|run| run.job == *word);
+    let called = |run: &PastRun, word: &String| Handle::from(run).is_called(word);
+    let are_names =
+        words.iter().all(|word| !is_job(word) && past.iter().any(|run| called(run, word)));
+    let chosen = |run: &PastRun| words.iter().any(|word| called(run, word));
+    are_names.then(|| past.iter().filter(|run| chosen(run)).cloned().collect())
+}
+
+/// The runs of jobs; of one job without --all, its newest run. Words that are names of runs have chosen among `past` already.
 fn history(args: &ReportArgs, forms: &[Forms], past: &[PastRun]) -> Result<(String, u8)> {
-    let mut jobs = with_ids(&args.runs_or_jobs, &args.runs)?;
+    let mut jobs = match all_called(args) {
+        Some(_) => Vec::new(),
+        None => found(&args.runs_or_jobs, &args.runs)?,
+    };
     let mut known: Vec<&str> = names();
     known.extend(past.iter().map(|run| run.job.as_str()));
+    let called = past.iter().map(|run| run.name.as_str()).filter(|name| !name.is_empty());
+    let with_names: Vec<&str> = known.iter().copied().chain(called).collect();
     known.sort_unstable();
     known.dedup();
     if let Some(name) = jobs.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(unknown("run or job", name, &known));
+        return Err(unknown("run or job", name, &with_names));
     }
     if jobs.is_empty() {
         jobs = past.iter().map(|run| run.job.clone()).collect();
@@ -215,11 +310,46 @@ fn history(args: &ReportArgs, forms: &[Forms], past: &[PastRun]) -> Result<(Stri
             let records = loaded.collect::<Result<Vec<RunRecord>, _>>()?;
             if records.is_empty() { Err(none()) } else { Ok(benchpress::render(&records)) }
         }
-        Format::Csv | Format::Fbench | Format::Junit => {
-            Err(usage("--format: several runs can be printed as text, json or benchpress"))
-        }
+        Format::Html => Ok(plimsoll_job::results::html(&history.sheet())),
+        Format::Markdown => Ok(markdown::render(&history.sheet())),
+        Format::Csv | Format::Fbench | Format::Junit => Err(usage(
+            "--format: several runs can be printed as text, html, markdown, json or benchpress",
+        )),
     };
     Ok((text?, exit::FINE))
+}
+
+/// The trends of a folder of runs.
+fn trend(args: &ReportArgs, folder: &Path, forms: &[Forms]) -> Result<String> {
+    let jobs = &args.runs_or_jobs;
+    let read = runs(folder, forms, |job, _| jobs.is_empty() || jobs.iter().any(|own| own == job))?;
+    read.left_out.iter().for_each(|error| note(&format!("plimsoll: left out: {error}")));
+    if read.runs.is_empty() {
+        let what = if jobs.is_empty() {
+            "readable run".to_owned()
+        } else {
+            format!("run of {}", jobs.join(", "))
+        };
+        let known = past_runs(folder)?.runs;
+        let mut known: Vec<&str> = known.iter().map(|run| run.job.as_str()).collect();
+        known.sort_unstable();
+        known.dedup();
+        return Err(usage(format!(
+            "no {what} in {}; it has runs of {}",
+            folder.display(),
+            known.join(", ")
+        )));
+    }
+    let trend = Trend::of(&folder.display().to_string(), &read);
+    match args.format {
+        Format::Text => Ok(trend.render()),
+        Format::Json => Ok(serde_json::to_string_pretty(&trend)? + "\n"),
+        Format::Html => Ok(plimsoll_job::results::html(&trend.sheet())),
+        Format::Markdown => Ok(markdown::render(&trend.sheet())),
+        Format::Csv | Format::Fbench | Format::Junit | Format::Benchpress => {
+            Err(usage("--format: a history can be printed as text, html, markdown or json"))
+        }
+    }
 }
 
 /// Refuses an assertion about a class that the record does not have: of no requests none has failed, so that it might hold.
@@ -252,11 +382,15 @@ fn one(args: &ReportArgs, forms: &[Forms], folder: &Path) -> Result<(String, u8)
         (false, false) => exit::FINE,
     };
     let text = match args.format {
-        Format::Text => text::render(&record, Some(&folder), &style(), forms),
+        Format::Text => text::render(&record, Some(&folder), &style(args.verbose), forms),
         Format::Json => plimsoll_report::json::pretty(&record),
         Format::Csv => plimsoll_report::csv::render(&record, forms),
         Format::Benchpress => benchpress::render(&[record]),
         Format::Junit => plimsoll_report::junit::render(&record),
+        Format::Html => {
+            page(Shown { record: &record, folder: Some(&folder), course: None }, forms)?
+        }
+        Format::Markdown => markdown::render(&sheet(&record, &Course::of_folder(&folder)?, forms)),
         Format::Fbench => {
             let result = record.job_results.fbench().ok_or_else(|| {
                 usage(format!(
@@ -264,7 +398,11 @@ fn one(args: &ReportArgs, forms: &[Forms], folder: &Path) -> Result<(String, u8)
                     folder.display()
                 ))
             })?;
-            format!("{}{}", summary(result), own_block(&record, Some(&folder), &style()))
+            format!(
+                "{}{}",
+                summary(result),
+                own_block(&record, Some(&folder), &style(args.verbose))
+            )
         }
     };
     Ok((text, code))

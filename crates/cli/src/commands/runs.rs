@@ -11,21 +11,25 @@ use plimsoll_core::verdict::VerdictKind;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out};
+use plimsoll_job::usage::usage;
+use plimsoll_report::find::{Handle, ID_DIGITS_MIN};
 use plimsoll_report::kept::{Kept, KeptRun, Prune, kept_runs, remove};
 use plimsoll_report::number::{bytes, counted};
 use plimsoll_report::plain::printable;
 use serde_json::json;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   All runs, newest first:           plimsoll runs
+  Those with a name or a label:     plimsoll runs nightly commit=3f2a9c1
   For programs:                     plimsoll runs --json
   Keep the newest 20:               plimsoll runs prune --keep 20
   Runs of last month, shown only:   plimsoll runs prune --older-than 30d --dry-run
 
-'plimsoll report ID' prints a run; the first 4 digits of its id are enough if no other run has them.";
+'plimsoll report ID' prints a run; the first 4 digits of its id are enough if no other run has them.
+'plimsoll report list' and 'plimsoll report prune' are the same commands.";
 
 /// List run records, newest first, or remove old ones
 #[derive(Args, Debug)]
@@ -33,9 +37,21 @@ Examples:
 pub struct RunsArgs {
     #[command(subcommand)]
     what: Option<What>,
+    #[command(flatten)]
+    list: ListArgs,
     /// Folder of run records
     #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
     runs: PathBuf,
+}
+
+/// Flags of the list.
+#[derive(Args, Debug)]
+pub(super) struct ListArgs {
+    /// Only runs that one of these words names [default: all]
+    ///
+    /// The id of a run or its first 4 digits, its job, its name, or one of its labels as KEY=VALUE.
+    #[arg(value_name = "RUN|JOB|NAME|LABEL")]
+    words: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -59,7 +75,7 @@ folder was written to within the last hour.";
 /// Flags that select the run records to remove.
 #[derive(Args, Debug)]
 #[command(after_help = PRUNE_EXAMPLES)]
-struct PruneArgs {
+pub(super) struct PruneArgs {
     /// Keep the newest N run records, remove the others
     #[arg(
         long,
@@ -96,27 +112,52 @@ impl Job for RunsArgs {
     const NAME: &'static str = "runs";
 
     fn run(&self, program: &Program) -> Result<u8> {
-        let jobs = (program.forms)();
-        let Kept { runs, left_out } = kept_runs(&self.runs, &|record| headline(record, &jobs))?;
-        for error in &left_out {
-            note(&format!("plimsoll: left out: {error}"));
-        }
         match &self.what {
-            Some(What::Prune(args)) => prune(args, &runs),
-            None if self.json => {
-                let all = json!({ "schema": "plimsoll.runs/1", "runs": runs });
-                print_out(&format!("{all:#}\n"))?;
-                Ok(exit::FINE)
-            }
-            None => {
-                if runs.is_empty() {
-                    note(&format!("plimsoll: no run record in {}", self.runs.display()));
-                }
-                print_out(&table(&runs))?;
-                Ok(exit::FINE)
-            }
+            Some(What::Prune(args)) => prune(args, &self.runs, program),
+            None => list(&self.list, &self.runs, program),
         }
     }
+}
+
+/// All run records of a folder; a line on stderr for each that cannot be read.
+fn kept(folder: &Path, program: &Program) -> Result<Vec<KeptRun>> {
+    let jobs = (program.forms)();
+    let Kept { runs, left_out } = kept_runs(folder, &|record| headline(record, &jobs))?;
+    for error in &left_out {
+        note(&format!("plimsoll: left out: {error}"));
+    }
+    Ok(runs)
+}
+
+/// Prints the list.
+pub(super) fn list(args: &ListArgs, folder: &Path, program: &Program) -> Result<u8> {
+    let mut runs = kept(folder, program)?;
+    if runs.is_empty() {
+        note(&format!("plimsoll: no run record in {}", folder.display()));
+    }
+    let is_unknown = |word: &&String| !runs.iter().any(|run| Handle::from(run).matches(word));
+    if let Some(word) = args.words.iter().find(is_unknown).filter(|_| !runs.is_empty()) {
+        let removal = match word.as_str() {
+            "delete" | "remove" | "rm" | "clean" => "; 'plimsoll runs prune' removes runs",
+            _ => "",
+        };
+        return Err(usage(format!(
+            "no run in {} has '{}' as its job, its name, a label, or the first {ID_DIGITS_MIN} digits or more of its id; \
+             'plimsoll runs' lists them{removal}",
+            folder.display(),
+            printable(word)
+        )));
+    }
+    if !args.words.is_empty() {
+        runs.retain(|run| args.words.iter().any(|word| Handle::from(run).matches(word)));
+    }
+    if args.json {
+        let all = json!({ "schema": "plimsoll.runs/1", "runs": runs });
+        print_out(&format!("{all:#}\n"))?;
+    } else {
+        print_out(&table(&runs))?;
+    }
+    Ok(exit::FINE)
 }
 
 /// The verdict of a run as the list shows it.
@@ -128,19 +169,24 @@ fn verdict(run: &KeptRun) -> String {
     }
 }
 
-/// One line for each run under a line of names; the column of names only if a run has one.
+/// One line for each run under a line of names; the columns of names and labels only if a run has one.
 fn table(runs: &[KeptRun]) -> String {
     if runs.is_empty() {
         return String::new();
     }
     let has_names = runs.iter().any(|run| !run.name.is_empty());
-    let row = |cells: [&str; 6]| {
-        let cells = cells.iter().enumerate().filter(|(at, _)| *at != 3 || has_names);
+    let has_labels = runs.iter().any(|run| !run.labels.is_empty());
+    let row = |cells: [&str; 7]| {
+        let is_shown = |at: usize| (at != 3 || has_names) && (at != 4 || has_labels);
+        let cells = cells.iter().enumerate().filter(|(at, _)| is_shown(*at));
         cells.map(|(_, cell)| printable(cell)).collect::<Vec<String>>()
     };
-    let mut rows = vec![row(["id", "started", "job", "name", "result", "verdict"])];
+    let mut rows = vec![row(["id", "started", "job", "name", "labels", "result", "verdict"])];
     rows.extend(runs.iter().map(|run| {
-        row([&run.run_id, &run.started_at, &run.job, &run.name, &run.headline, &verdict(run)])
+        let labels = run.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        let (verdict, about) = (verdict(run), [&run.run_id, &run.started_at, &run.job, &run.name]);
+        row([about[0], about[1], about[2], about[3], &labels, &run.headline, &verdict])
     }));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
@@ -157,7 +203,9 @@ fn table(runs: &[KeptRun]) -> String {
     out
 }
 
-fn prune(args: &PruneArgs, runs: &[KeptRun]) -> Result<u8> {
+/// Removes old run records.
+pub(super) fn prune(args: &PruneArgs, folder: &Path, program: &Program) -> Result<u8> {
+    let runs = &kept(folder, program)?;
     let rule = match (args.keep, args.older_than) {
         (_, Some(age)) => Prune::OlderThan(age),
         (newest, None) => Prune::Keep(newest.unwrap_or(usize::MAX)),

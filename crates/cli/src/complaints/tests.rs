@@ -53,7 +53,7 @@ fn numbers_and_words_are_explained_in_plain_words() {
         ("seek http://h/", "--slo <LIMIT> is missing; write for example: plimsoll seek http://"),
         ("runs prune", "--keep <N> or --older-than <TIME> is missing; write for example:"),
         ("runs prune --older-than 30", "'30' is not an age; expected a number and a unit"),
-        ("runs delete", "runs: unknown word 'delete'; write prune"),
+        ("runs prune delete", "unexpected argument 'delete'"),
         ("feed h f --http1 --http2", "--http1 and --http2 exclude each other; leave one"),
         ("load http://h/ --json a --json b", "--json is given twice; give it once"),
         ("result-filter x", "unexpected argument 'x'; plimsoll result-filter takes only options"),

@@ -85,8 +85,9 @@ impl Cells {
         }
     }
 
+    /// Adds to the cell at `index`, which must be one of a histogram.
     #[inline]
-    fn add(&mut self, index: usize, count: u64) {
+    pub fn add(&mut self, index: usize, count: u64) {
         let block = index >> BLOCK_BITS;
         self.used[block / 64] |= 1 << (block % 64);
         self.counts[index] = self.counts[index].saturating_add(count);

@@ -1,7 +1,12 @@
 //! HdrHistogram's V2 form, written from the cells in use.
 
-use super::cells::Cells;
+use super::cells::{Cells, LAST};
 use super::{DIGITS, LARGEST_NS, SMALLEST_NS};
+use flate2::read::ZlibDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::Read as _;
 
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 const DEFLATED_COOKIE: u32 = 0x1c84_9304 | 0x10;
@@ -10,11 +15,132 @@ const ZLIB_HEAD: [u8; 2] = [0x78, 0x01];
 /// Most bytes of a block that is stored.
 const STORED_MAX: usize = u16::MAX as usize;
 
+/// Bytes of the V2 form before its counts.
+const HEAD: usize = 40;
+/// Most bytes of the V2 form: no count takes more than nine.
+const V2_MAX: usize = HEAD + 9 * (LAST + 1);
+
+/// Memory that one histogram after another is unpacked in.
+struct Unpacking {
+    inflate: Decompress,
+    out: Vec<u8>,
+}
+
+thread_local! {
+    static UNPACKING: RefCell<Unpacking> =
+        RefCell::new(Unpacking { inflate: Decompress::new(true), out: vec![0; V2_MAX] });
+}
+
+/// Hands each cell of a deflated V2 form to `add`, ascending. Returns `None` for a histogram of other bounds, before any cell, and an
+/// error for one that is damaged.
+pub(super) fn read(
+    bytes: &[u8],
+    add: &mut dyn FnMut(usize, u64),
+) -> Option<Result<(), &'static str>> {
+    let (head, packed) = bytes.split_at_checked(8)?;
+    let length = u32::from_be_bytes(head[4..].try_into().ok()?) as usize;
+    if head[..4] != DEFLATED_COOKIE.to_be_bytes() {
+        return None;
+    }
+    // The library would read on without the checksum.
+    if length > packed.len() {
+        return Some(Err("the histogram is cut off"));
+    }
+    UNPACKING.with_borrow_mut(|Unpacking { inflate, out }| {
+        inflate.reset(true);
+        let ended = inflate.decompress(&packed[..length], out, FlushDecompress::Finish);
+        let unpacked = usize::try_from(inflate.total_out()).ok()?;
+        if !matches!(ended, Ok(Status::StreamEnd)) {
+            return None;
+        }
+        let (head, counts) = out[..unpacked].split_at_checked(HEAD)?;
+        let length = u32::from_be_bytes(head[4..8].try_into().ok()?) as usize;
+        (head[..4] == COOKIE.to_be_bytes() && head[8..] == bounds() && length <= counts.len())
+            .then(|| each_cell(&counts[..length], add))
+    })
+}
+
+/// Most bytes of an unpacked histogram: the largest that HdrHistogram can make have some millions of cells.
+const FOREIGN_MAX: u64 = 64_000_000;
+
+/// Unpacks a histogram of other bounds, and checks the length of its counts: the library takes memory for as many as the
+/// histogram claims, up to 4 GB for a text of 60 characters.
+pub(super) fn sound(bytes: &[u8]) -> Result<Cow<'_, [u8]>, &'static str> {
+    let cut = "the histogram is cut off";
+    let (head, packed) = bytes.split_at_checked(8).ok_or(cut)?;
+    let is_packed = head[..4] == DEFLATED_COOKIE.to_be_bytes();
+    let bytes = if is_packed {
+        let mut unpacked = Vec::new();
+        let mut reader = ZlibDecoder::new(packed).take(FOREIGN_MAX);
+        // An error behind the counts does not matter: they are checked below.
+        let _ = reader.read_to_end(&mut unpacked);
+        Cow::Owned(unpacked)
+    } else {
+        Cow::Borrowed(bytes)
+    };
+    let (head, counts) = bytes.split_at_checked(HEAD).ok_or(cut)?;
+    if head[..4] != COOKIE.to_be_bytes() {
+        return Err("not a histogram of HdrHistogram's V2 form");
+    }
+    let length = u32::from_be_bytes([head[4], head[5], head[6], head[7]]) as usize;
+    if length > counts.len() { Err(cut) } else { Ok(bytes) }
+}
+
+/// The head of the V2 form behind its length: an unused offset, digits, bounds, and a ratio of 1.
+fn bounds() -> [u8; HEAD - 8] {
+    let mut out = [0; HEAD - 8];
+    out[4..8].copy_from_slice(&u32::from(DIGITS).to_be_bytes());
+    out[8..16].copy_from_slice(&SMALLEST_NS.to_be_bytes());
+    out[16..24].copy_from_slice(&LARGEST_NS.to_be_bytes());
+    out[24..].copy_from_slice(&1f64.to_be_bytes());
+    out
+}
+
+fn each_cell(counts: &[u8], add: &mut dyn FnMut(usize, u64)) -> Result<(), &'static str> {
+    let (mut at, mut index) = (0, 0usize);
+    while at < counts.len() {
+        let number = take(counts, &mut at).ok_or("a count is cut off")?;
+        match u64::try_from(number) {
+            // Less than 0: this many empty cells.
+            Err(_) => {
+                let empty = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+                index = index.saturating_add(empty);
+            }
+            Ok(count) => {
+                if count > 0 && index > LAST {
+                    return Err("a value is larger than the histogram's range");
+                }
+                if count > 0 {
+                    add(index, count);
+                }
+                index = index.saturating_add(1);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number that [`put`] wrote at this place.
+fn take(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    let mut number = 0u64;
+    for place in 0..9 {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        // The ninth byte has eight bits of its own.
+        let bits = if place < 8 { byte & 0x7f } else { byte };
+        number |= u64::from(bits) << (7 * place);
+        if byte < 0x80 {
+            break;
+        }
+    }
+    Some((number >> 1) as i64 ^ -((number & 1) as i64))
+}
+
 /// The V2 form, not deflated.
 fn v2(cells: &Cells) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     out.extend(COOKIE.to_be_bytes());
-    // The length of the counts, an offset that nobody uses, and the digits.
+    // The length of the counts, an offset that is not used, and the digits.
     for word in [0, 0, u32::from(DIGITS)] {
         out.extend(word.to_be_bytes());
     }

@@ -266,7 +266,7 @@ mod tests {
     fn retired_clients_end_the_schedule() {
         let mut schedule = start(1, Think::None, 0, Limits::after(SECOND_NS));
         assert!(matches!(schedule.next(0), Next::Send { .. }));
-        schedule.withdraw();
+        schedule.withdraw(0);
         assert_eq!(schedule.next(1), Next::Done);
     }
 }

@@ -196,22 +196,23 @@ impl Schedule {
         }
     }
 
-    /// Takes back the request just made due: its workload had nothing left to send.
-    pub fn withdraw(&mut self) {
+    /// Takes back a request of this client that was made due: its workload had nothing left to send. Others may have become
+    /// due since.
+    pub fn withdraw(&mut self, client: u32) {
         match self {
             Schedule::Closed(closed) => closed.withdraw(),
             Schedule::Arrivals(arrivals) => arrivals.stop(),
             Schedule::Paced(paced) => paced.stop(),
-            Schedule::Users(users) => users.withdraw(),
+            Schedule::Users(users) => users.withdraw(client),
         }
     }
 
-    /// Takes back the request just made due: its client has nothing to send yet. [`Schedule::ended`] lets it
+    /// Takes back a request of this client that was made due: the client has nothing to send yet. [`Schedule::ended`] lets it
     /// go on. An arrival of an open model that no one uses is gone.
-    pub fn postpone(&mut self) {
+    pub fn postpone(&mut self, client: u32) {
         match self {
             Schedule::Closed(closed) => closed.postpone(),
-            Schedule::Users(users) => users.postpone(),
+            Schedule::Users(users) => users.postpone(client),
             Schedule::Arrivals(_) | Schedule::Paced(_) => {}
         }
     }

@@ -1,7 +1,9 @@
 //! Result of a search, and its events on the way.
 
 use super::basis::Basis;
+use super::goal::Limit;
 use super::plant::{LIMITS_MAX, Window};
+use super::steps::{Step, StepKind};
 use super::watched::Watched;
 use serde::{Deserialize, Serialize};
 
@@ -154,6 +156,12 @@ pub struct Finding {
     pub curve: Vec<Measured>,
     /// The phases in order.
     pub phases: Vec<PhaseSpan>,
+    /// The limits, in the order of the late shares; none in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
+    /// The way of the search, in the order of time; none in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
     /// Changes of the target that were seen; what stands above is of the time since the last one.
     #[serde(default)]
     pub changes: Vec<Change>,
@@ -241,4 +249,54 @@ pub enum Event {
         /// True if all limits held.
         held: bool,
     },
+}
+
+impl Event {
+    /// Returns the step of the search that the event reports at `at_s` seconds since the start; `None` for an event that the
+    /// finding keeps elsewhere.
+    #[must_use]
+    pub fn step(&self, at_s: f64) -> Option<Step> {
+        let (kind, rate, ends, held) = match self {
+            Self::Probed { seen, held } => {
+                (StepKind::Look, Some(seen.rate_per_s), None, Some(*held))
+            }
+            Self::Bracket { low_per_s, high_per_s } => {
+                (StepKind::Bracket, None, Some((*low_per_s, *high_per_s)), None)
+            }
+            Self::Estimate { per_s, interval_per_s, .. } => {
+                (StepKind::Estimate, Some(*per_s), Some(*interval_per_s), None)
+            }
+            Self::Certified { seen, held } => {
+                (StepKind::Run, Some(seen.rate_per_s), None, Some(*held))
+            }
+            _ => return None,
+        };
+        // JSON has no infinity: a bracket without an upper end has none.
+        let finite = |rate: f64| Some(rate).filter(|rate| rate.is_finite());
+        let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+        Some(Step {
+            kind,
+            at_s,
+            rate_per_s: rate.and_then(finite),
+            low_per_s: low.and_then(finite),
+            high_per_s: high.and_then(finite),
+            held,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_bracket_has_no_upper_end() {
+        let event = Event::Bracket { low_per_s: 8.0, high_per_s: f64::INFINITY };
+        let step = event.step(3.0).expect("a step");
+        assert_eq!((step.low_per_s, step.high_per_s, step.held), (Some(8.0), None, None));
+        let text = serde_json::to_string(&step).expect("JSON");
+        assert_eq!(text, r#"{"kind":"bracket","at_s":3.0,"low_per_s":8.0}"#);
+        assert_eq!(serde_json::from_str::<Step>(&text).expect("a step"), step);
+        assert!(Event::Capacity { per_s: 1.0 }.step(0.0).is_none());
+    }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Quantity that a limit bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeekBound"))]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// The share of requests that miss it, as the plant counts them: late ones for a quantile, failed ones for
@@ -22,6 +23,7 @@ pub enum Bound {
 
 /// One thing that must hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeekLimit"))]
 pub struct Limit {
     /// Text of the limit as the user wrote it, such as `p95=500ms`.
     pub label: String,

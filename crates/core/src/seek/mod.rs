@@ -24,6 +24,7 @@ pub mod plant;
 pub mod rivals;
 pub mod search;
 mod steady;
+pub mod steps;
 mod stretches;
 pub mod traffic;
 mod verdicts;

@@ -47,7 +47,7 @@ fn stationary(found: &Finding) -> Option<String> {
     let basis = &found.basis;
     if found.verdict == Verdict::Drifting {
         return Some(
-            "The target was not stationary, so no line is given; --watch of plimsoll seek follows a line that moves."
+            "The target was not stationary, so no line is given; --over-time of plimsoll seek follows a line that moves."
                 .to_owned(),
         );
     }

@@ -5,6 +5,7 @@ use super::finding::{Change, Event, Finding, Forecast, Measured, Phase, PhaseSpa
 use super::fit::Fit;
 use super::goal::Goal;
 use super::plant::{Abort, Order, Plant, Segment, Trial, Window};
+use super::steps::Steps;
 use crate::rng::splitmix64;
 
 /// Lag of the generator, at its 99th percentile, above which an offer is not judged: a share of the limit, and s.
@@ -99,6 +100,7 @@ pub(super) struct Search<'a> {
     pub is_followed: bool,
     pub width_reached: bool,
     pub phases: Vec<PhaseSpan>,
+    pub steps: Steps,
 }
 
 pub(super) fn round_to(value: f64, step: f64) -> f64 {
@@ -194,6 +196,7 @@ impl<'a> Search<'a> {
             is_followed: false,
             width_reached: false,
             phases: Vec::new(),
+            steps: Steps::default(),
         }
     }
 
@@ -236,7 +239,11 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Keeps the step that an event is, and hands it to whoever watches.
     pub fn tell(&mut self, event: &Event) {
+        if let Some(step) = event.step(self.elapsed_s) {
+            self.steps.take(step);
+        }
         (self.observe)(event);
     }
 

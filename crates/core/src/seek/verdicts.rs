@@ -59,6 +59,8 @@ impl Search<'_> {
             slope: fit.map(|fit| fit.slope),
             curve: self.curve_by_rate().iter().map(|stretch| self.measured(stretch)).collect(),
             phases: self.phases.clone(),
+            limits: self.goal.limits.clone(),
+            steps: self.steps.kept(),
             changes: self.changes.clone(),
             since_s: self.since_s,
             repeated: self.repeated,

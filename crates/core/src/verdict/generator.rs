@@ -55,7 +55,9 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
         Judgement { limits: limits(evidence, &measured), bounds, ..Judgement::default() };
     judgement.late = late(evidence, (&measured, &all.service));
     judgement.connections = waiting(evidence, &measured);
-    judgement.effects.extend(latency_effect(evidence, &bounds, &measured));
+    // The cause is said once.
+    let cause = judgement.late.is_none().then(|| cause(evidence));
+    judgement.effects.extend(latency_effect(&bounds, &measured, cause.as_deref()));
     judgement.effects.extend(rate_effect(evidence, &bounds));
     judgement
 }
@@ -324,11 +326,7 @@ fn cause(evidence: &Evidence<'_>) -> String {
 }
 
 /// Returns the error of the percentiles: too high or, in a closed model, too low.
-fn latency_effect(
-    evidence: &Evidence<'_>,
-    bounds: &Bounds,
-    measured: &Histogram,
-) -> Option<String> {
+fn latency_effect(bounds: &Bounds, measured: &Histogram, cause: Option<&str>) -> Option<String> {
     let moved: Vec<String> = bounds
         .percentiles()
         .into_iter()
@@ -343,7 +341,8 @@ fn latency_effect(
             (!ways.is_empty()).then(|| format!("{name} may be {}", ways.join(" or ")))
         })
         .collect();
-    (!moved.is_empty()).then(|| format!("{}: {}", moved.join(", "), cause(evidence)))
+    let cause = cause.map_or(String::new(), |cause| format!(": {cause}"));
+    (!moved.is_empty()).then(|| format!("{}{cause}", moved.join(", ")))
 }
 
 /// Returns the error of the rate, which may be too low.

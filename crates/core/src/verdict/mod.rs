@@ -43,6 +43,8 @@ pub enum VerdictKind {
     Unstable,
     /// The ledger do not balance: a defect of plimsoll.
     Void,
+    /// Another tool measured the figures; plimsoll read them from a file and judges nothing of them.
+    Imported,
 }
 
 impl VerdictKind {
@@ -59,6 +61,7 @@ impl VerdictKind {
             VerdictKind::BudgetTooSmall => "budget-too-small",
             VerdictKind::Unstable => "unstable",
             VerdictKind::Void => "void",
+            VerdictKind::Imported => "imported",
         }
     }
 }

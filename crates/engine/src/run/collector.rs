@@ -47,6 +47,10 @@ impl Collector {
                     }
                     continue;
                 }
+                Some(Message::CountsFrom(start_ns)) => {
+                    sink.counts_from(start_ns);
+                    continue;
+                }
                 Some(Message::WantsSpare) => continue,
                 Some(Message::Second(second)) => self.add(index as usize, second),
                 // What it has left comes with its end.
@@ -102,7 +106,7 @@ const NICE: libc::c_int = 12;
 /// Lets other threads go before this one: a shard whose request is due must not wait until this one has encoded
 /// its histograms, not even where both are bound to one core. Beside threads that are never idle it still has a share,
 /// which an idle policy would not give it: a second must be kept before the next one is over.
-pub(super) fn yield_to_all_others() {
+pub fn yield_to_all_others() {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the calls read one structure that outlives them, and concern the calling thread only: for Linux a nice value is
     // a thread's. Should the system refuse, the run is as valid; its lag shows what that cost.
@@ -138,6 +142,8 @@ mod tests {
     struct Kept(Vec<(u64, u64)>);
 
     impl Sink for Kept {
+        fn counts_from(&mut self, _start_ns: u64) {}
+
         fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
             self.0.push((interval.to_ns, interval.ledger.scheduled));
             Ok(())

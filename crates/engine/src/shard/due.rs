@@ -163,11 +163,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         match self.sessions.next(due.client, target, request) {
             Turn::Ask(what) => return Some(what),
             Turn::Exhausted => {
-                self.agenda.withdraw();
+                self.agenda.withdraw(due.client);
                 self.books.exhausted(due.client, now_ns);
             }
             Turn::Rest { until_ns } => {
-                self.agenda.postpone();
+                self.agenda.postpone(due.client);
                 self.agenda.resting().rest_client(due.client, due.intended_ns, until_ns);
             }
         }

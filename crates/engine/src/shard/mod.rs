@@ -49,7 +49,7 @@ use line::Line;
 pub use plan::{Part, ShardPlan, Timeouts, UsersBefore};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::schedule::{LoadModel, ModelError};
+use plimsoll_core::schedule::ModelError;
 use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
 use std::sync::Arc;
@@ -105,6 +105,8 @@ pub struct Shard<P: Protocol, N: Net, C: Clock> {
     protocol: P,
     clock: C,
     sessions: Box<dyn Sessions<P>>,
+    /// True if the sessions ask replies for the server's own time.
+    asks_server_time: bool,
     course: Course,
     agenda: Agenda,
     flights: Flights<P>,
@@ -149,6 +151,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             plan,
             protocol,
             clock,
+            asks_server_time: sessions.asks_server_time(),
             sessions,
             agenda,
         })
@@ -316,9 +319,3 @@ const HOLD_NS: u64 = SECOND_NS / 1000;
 pub const BATCHING_FROM: u32 = 16;
 /// Time to gather, ns.
 const GATHER_NS: u64 = 50_000;
-
-/// Returns true if a model goes as fast as the target answers, so that answers may be gathered in batches.
-#[must_use]
-pub fn is_full_speed(model: &LoadModel) -> bool {
-    model.is_full_speed()
-}

@@ -8,6 +8,9 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::outcome::Failure;
 use plimsoll_wire::{Event, Fault, Protocol};
 
+/// A target that is answered without end, and reads nothing, would take all memory.
+const UNREAD_ANSWERS: &str = "the target asks for answers without end and does not read them";
+
 /// Result of feeding bytes to the codec.
 enum Fed {
     /// The connection goes on.
@@ -94,7 +97,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.connections.get_mut(key).return_codec(codec);
         match fed {
             Fed::GoesOn if !acks.is_empty() => {
-                if self.line.write(key, &acks).is_err() {
+                if !self.line.may_answer(key, acks.len()) {
+                    self.lose(key, Failure::Protocol, UNREAD_ANSWERS);
+                } else if self.line.write(key, &acks).is_err() {
                     self.lose(key, Failure::Reset, "the connection broke while sending");
                 } else {
                     self.line.return_plain(acks);
@@ -124,7 +129,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         now_ns: u64,
     ) -> Fed {
         let was_full = self.protocol.capacity(codec) == 0;
-        let mut replied = false;
         // Also behind the last byte: only then does the codec know that what it kept has been looked at.
         loop {
             match self.protocol.receive(codec, input, acks) {
@@ -141,7 +145,6 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 // By reference: a reply is big, and would be copied here just behind its making.
                 Ok(Event::Reply { tag, ref reply, consumed, reusable }) => {
                     self.reply(key, tag, reply, now_ns);
-                    replied = true;
                     if !reusable || !self.connections.keep_alive() {
                         return Fed::LastReply;
                     }
@@ -152,7 +155,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let connection = self.connections.get_mut(key);
         if connection.is_open() {
-            if was_full && replied {
+            // Not only a reply makes room: also a request that the peer gave up, or a limit that it raised.
+            if was_full && self.protocol.capacity(codec) > 0 {
                 connection.set_free_since(now_ns);
             }
             if self.connections.takes_more(key, codec, &self.protocol) {
@@ -162,12 +166,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         Fed::GoesOn
     }
 
-    /// Hands a piece of a reply to its session; as long as pieces come, the request has not timed out.
+    /// Hands a piece of a reply to its session; as long as wanted pieces come, the request has not timed out.
     fn part(&mut self, tag: u32, bytes: &[u8], now_ns: u64) {
-        self.flights.set_deadline(tag, self.course.reply_by_ns(now_ns));
         let flight = self.flights.get_mut(tag);
         flight.times.done_ns = now_ns;
-        self.sessions.part(flight.client, &flight.what, bytes, flight.times);
+        if self.sessions.part(flight.client, &flight.what, bytes, flight.times) {
+            self.flights.set_deadline(tag, self.course.reply_by_ns(now_ns));
+        }
     }
 
     /// The peer closed its side; `in_order` unless TLS was left open, as it is when someone on the way cuts

@@ -36,6 +36,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let (reason, text) = self.sessions.explain(&what, reply);
             self.tell_failure(tag, kind, judgement.status, reason.into(), text);
         }
+        if self.asks_server_time && judgement.outcome == Outcome::Ok {
+            let measured = self.flights.get(tag).measured;
+            self.books.server_time(measured, what.class, self.sessions.server_time(reply));
+        }
         self.take_off(key, tag);
         let waited_ns = now_ns.saturating_sub(self.line.arrived_after_ns());
         let measured = self.flights.get(tag).measured;
@@ -51,7 +55,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let response_ns = times.done_ns.saturating_sub(times.intended_ns);
         if measured && self.books.wants_slow(response_ns) {
             let text = self.sessions.describe(&what, &flight.request);
-            self.books.keep_slow(Slow { times, what, outcome: judgement.outcome, text });
+            let trace_id = self.sessions.trace_id(&flight.request);
+            self.books.keep_slow(Slow { times, what, outcome: judgement.outcome, text, trace_id });
         }
         self.agenda.slot_is_freed(self.flights.len(), times.done_ns);
         self.books.ended(&End {
@@ -198,12 +203,17 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn cancel(&mut self, key: u32, tag: u32) {
         let mut said = Vec::new();
         let codec = self.connections.get_mut(key).codec_mut();
+        let was_full = codec.as_ref().is_some_and(|codec| self.protocol.capacity(codec) == 0);
         let goes_on = codec.is_some_and(|codec| self.protocol.cancel(codec, tag, &mut said));
         let written = goes_on && self.line.write(key, &said).is_ok();
         if !written {
             return self.lose(key, Failure::Reset, "closed after a timeout");
         }
         if self.connections.has_room(key, &self.protocol) {
+            if was_full {
+                let now_ns = self.clock.now_ns();
+                self.connections.get_mut(key).set_free_since(now_ns);
+            }
             self.connections.give_back(key);
         }
     }

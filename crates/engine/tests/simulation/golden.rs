@@ -239,10 +239,10 @@ const HTTP: [u64; 64] = [
 ];
 const MULTIPLEXED: [u64; 36] = [
     0x6989_f0cb_329b_3c78,
-    0xdad1_a7d1_4d88_c1c9,
+    0x1ad5_1c1a_a817_73cb,
     0x6a3f_daec_8bbd_4525,
     0x0495_88a0_e8d6_6935,
-    0xd36b_f289_8ba5_60e4,
+    0x5d0a_0476_874b_acc7,
     0x464a_98ca_ad6b_1629,
     0xce88_c888_8240_0e86,
     0x9a1b_66f8_0b97_7955,

@@ -12,6 +12,7 @@ mod closing;
 mod connecting;
 mod contract;
 mod driven;
+mod freed;
 mod golden;
 mod multiplex;
 mod noticing;

@@ -228,9 +228,10 @@ impl Sessions<Many> for Asker {
         self.ended();
     }
 
-    fn part(&mut self, _: u32, _: &Submission, bytes: &[u8], times: Times) {
+    fn part(&mut self, _: u32, _: &Submission, bytes: &[u8], times: Times) -> bool {
         assert!(!bytes.is_empty() && times.done_ns > times.sent_ns);
         *self.pieces.borrow_mut() += 1;
+        true
     }
 
     fn called(&mut self, _now_ns: u64) -> u32 {

@@ -184,7 +184,7 @@ fn run(plan: ShardPlan, must: bool, link: Link, server: &Rc<RefCell<Server>>) ->
         match message {
             Message::Second(second) => all.0.merge(&second),
             Message::Failure(sample) => all.1.push(sample.reason),
-            Message::WantsSpare => {}
+            Message::WantsSpare | Message::CountsFrom(_) => {}
         }
         None
     });

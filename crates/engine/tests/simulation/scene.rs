@@ -11,7 +11,7 @@ use plimsoll_core::schedule::{
 use plimsoll_core::seek::plant::Window;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::ConnectionLimit;
-use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts};
 use plimsoll_engine::sim::http::{
     ConnectFaults, Freeze, HttpPeer, HttpScript, Knock, RequestFaults, Seen,
 };
@@ -266,7 +266,7 @@ impl Scene {
             tls: None,
             classes: CLASSES,
             spin_ns: rng.below(2) * 50_000,
-            batching: is_full_speed(&model) && rng.below(2) == 0,
+            batching: model.is_full_speed() && rng.below(2) == 0,
             preconnect: rng.below(2) == 0,
             keep_alive: true,
             part: Part::default(),
@@ -394,6 +394,7 @@ impl Cast {
                 kept.borrow_mut().1 += 1;
                 None
             }
+            Message::CountsFrom(_) => None,
             Message::WantsSpare => held.take_if(|_| rng.below(3) == 0),
         };
         let limits = [WINDOW_LIMIT_NS, u64::MAX].map(WindowLimit::of_all);

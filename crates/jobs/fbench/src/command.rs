@@ -18,12 +18,14 @@ use plimsoll_job::flags::OutputFlags;
 use plimsoll_job::headers::filled_line;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{print_out, style, write_results};
+use plimsoll_job::output::{print_out, style};
 use plimsoll_job::prepare::{Prepared, plan_of, tls_of};
+use plimsoll_job::results::write_results;
 use plimsoll_job::url::{Url, split_authority};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::fbench::{FbenchOptions, FbenchResult, FbenchSums};
+use plimsoll_report::forms::Forms;
 use plimsoll_workloads::authority::Authority;
 use plimsoll_workloads::http::{Form, Troubles};
 use plimsoll_workloads::render::{FbenchForm, FbenchOptions as FormOptions};
@@ -329,6 +331,7 @@ impl FbenchArgs {
 
 impl Job for FbenchArgs {
     const NAME: &'static str = "fbench";
+    const FORMS: Forms = Forms { sheet: crate::sheet::sheet, ..Forms::LOAD };
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -367,7 +370,7 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     let prepared = prepared(args, &scenario, &pairs, &sources, forms)?;
     let output = args.out.output();
     output.check()?;
-    let to_stdout = output.json.as_deref() != Some(std::path::Path::new("-"));
+    let to_stdout = !output.takes_stdout();
     if to_stdout {
         print_out(STARTING)?;
     }
@@ -400,16 +403,16 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     };
     let finished =
         execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
-    if !write_results(&output, &finished.record, &[FbenchArgs::FORMS])? {
+    if !write_results(&output, &finished, &[FbenchArgs::FORMS])? {
         let left = args.clients - running().dots;
         print_out(&stopped_lines(left, stopped.get()))?;
-        print_out(&printed(&finished))?;
+        print_out(&printed(&finished, output.verbose))?;
     }
     Ok(code(&finished))
 }
 
-fn printed(finished: &Finished) -> String {
-    let own = own_block(&finished.record, finished.folder.as_deref(), &style());
+fn printed(finished: &Finished, verbose: bool) -> String {
+    let own = own_block(&finished.record, finished.folder.as_deref(), &style(verbose));
     let result = finished.record.job_results.fbench();
     format!("{}{own}", result.map(summary).unwrap_or_default())
 }

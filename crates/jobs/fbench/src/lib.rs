@@ -11,7 +11,8 @@
 //! ```
 
 mod command;
-mod result_filter;
+pub mod result_filter;
+mod sheet;
 mod source;
 mod split_file;
 pub mod summary;

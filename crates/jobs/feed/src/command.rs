@@ -1,5 +1,6 @@
 //! `plimsoll feed`: sends document operations from files to the document API and accounts for each.
 
+mod course;
 mod finish;
 mod probe;
 mod shown;
@@ -20,7 +21,8 @@ use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
-use plimsoll_job::output::{Output, note, print_out, put_result, write_results};
+use plimsoll_job::output::{Output, note, print_out, put_result};
+use plimsoll_job::results::write_results;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
@@ -176,9 +178,14 @@ impl FeedArgs {
         let targets: Vec<String> = self.what.iter().filter(is_url).cloned().collect();
         let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();
         let stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        if stdout(&self.vespa_statistics) && stdout(&self.output.json) {
+        if stdout(&self.vespa_statistics) && stdout(&self.output.results.json) {
             return Err(usage(
                 "--vespa-statistics - and --json - cannot both go to stdout; name a file for one",
+            ));
+        }
+        if stdout(&self.vespa_statistics) && self.output.outlets.takes_stdout() {
+            return Err(usage(
+                "--vespa-statistics - and --stream - cannot both go to stdout; name a file for one",
             ));
         }
         let load = self
@@ -257,7 +264,7 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         distinct_requests: None,
         troubles: Troubles::default(),
     };
-    let progress = FeedProgress::new(task.feed.clone(), output.quiet);
+    let progress = FeedProgress::new(task.feed.clone(), output.voice());
     let mut told = FeedResult::default();
     let scenario = task.scenario.clone();
     let finished = carry_out(&scenario, &about, output, |keeping| {
@@ -270,12 +277,13 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
         let started_ns = now_ns();
         let end = run_engine(&plan, || http, sessions, keeping.sink, &mut second, &stop);
         over.store(true, Ordering::Relaxed);
-        // It only waits; there is nothing to learn from it.
-        let _ = watch.join();
+        // A watch that broke has no course to show, and the feed is as good as with it.
+        let over_time = watch.join().unwrap_or_default();
         progress.done();
         let end = end?;
         let tally = Tally::of_shards(&counted);
-        let ended = Ended { started_ns, cpu_s: end.cpu_s, stopped: signals::is_stopped(), tally };
+        let (cpu_s, stopped) = (end.cpu_s, signals::is_stopped());
+        let ended = Ended { started_ns, cpu_s, stopped, tally, over_time };
         let (result, warnings) = finish::result(&task, &ended);
         let verdict = finish::verdict(&result, ended.stopped);
         let verdict = throughput::judge(verdict, &end, Some(finish::input(&result)));
@@ -294,8 +302,8 @@ fn show(
     output: &Output,
     statistics: Option<&Path>,
 ) -> Result<u8> {
-    let json_on_stdout = write_results(output, &finished.record, &[FORMS])?;
-    let text = || page(finished, &FORMS);
+    let json_on_stdout = write_results(output, finished, &[FORMS])?;
+    let text = || page(finished, output, &FORMS);
     match statistics {
         Some(path) if path == Path::new("-") => {
             print_out(&as_vespa(result))?;

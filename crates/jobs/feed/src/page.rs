@@ -1,5 +1,6 @@
 //! The page of a feed.
 
+use crate::sheet;
 use plimsoll_core::histogram::LatencySummary;
 use plimsoll_record::RunRecord;
 use plimsoll_record::feed::{CodeTimes, FeedResult, RefusedOperation};
@@ -9,7 +10,13 @@ use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// The forms in which a feed is shown.
-pub const FORMS: Forms = Forms { page: sections, headline, ..Forms::LOAD };
+pub const FORMS: Forms = Forms {
+    page: sections,
+    headline,
+    figures: crate::figures::figures,
+    sheet: sheet::sheet,
+    ..Forms::LOAD
+};
 
 /// Refused operations on the page; the files have all.
 const EXAMPLES_MAX: usize = 6;
@@ -22,7 +29,10 @@ fn alone(record: &RunRecord) -> Option<&FeedResult> {
 }
 
 fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
-    operations(page, alone(record)?);
+    let feed = alone(record)?;
+    page.headline(&rates(feed), Tone::Strong);
+    alerts(page, feed);
+    operations(page, feed);
     Some(Below::Books)
 }
 
@@ -31,24 +41,44 @@ fn headline(record: &RunRecord) -> Option<String> {
     Some(format!("{} accepted", counted(alone(record)?.accepted, "operation")))
 }
 
-/// Writes how much was accepted and how fast, what was not, and how long the answers took.
-pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
-    let head = format!(
-        "  {} accepted     {}/s   {} MB/s",
-        count(feed.accepted),
+/// Returns how much was accepted, and how fast.
+#[must_use]
+pub fn rates(feed: &FeedResult) -> String {
+    let all = if feed.complete { "all " } else { "" };
+    format!(
+        "{all}{} accepted, {}/s, {} MB/s",
+        counted(feed.accepted, "operation"),
         significant(feed.accepted_per_s),
         significant(per_second(feed.body_bytes as f64 / 1e6, feed.seconds))
-    );
-    page.line(&head, Tone::Strong);
-    page.blank();
-    answers(page, feed);
-    if feed.complete {
-        let text = format!("all {} operations", count(feed.operations));
-        page.entry("Accepted", &text, Tone::Good);
-    } else {
-        page.entry("Accepted", &missing(feed), Tone::Bad);
+    )
+}
+
+/// Says what was not accepted, and why.
+pub fn alerts(page: &mut Page<'_>, feed: &FeedResult) {
+    if !feed.complete {
+        page.alert("Accepted", &missing(feed), Tone::Bad);
     }
     examples(page, &feed.examples);
+    if let Some(place) = &feed.unread {
+        let text = format!(
+            "{} from line {} on; to feed the rest: --skip {}",
+            printable(&place.file),
+            count(place.line),
+            place.skip
+        );
+        page.alert("Not read", &text, if feed.complete { Tone::Plain } else { Tone::Bad });
+    }
+    if let [operations, reasons] = &feed.failed_files[..]
+        && !feed.complete
+    {
+        let text = format!("{}; reasons: {}", printable(operations), printable(reasons));
+        page.alert("Failed", &text, Tone::Plain);
+    }
+}
+
+/// Writes how long the answers took, and what was sent again or lost.
+pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
+    answers(page, feed);
     let retries = sum(&feed.retries);
     if retries > 0 {
         let text = format!("{} repetitions: {}", count(retries), list(&feed.retries));
@@ -58,6 +88,14 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
         let text = format!("{} requests without an answer: {}", sum(&feed.lost), list(&feed.lost));
         page.entry("Lost", &text, Tone::Warn);
     }
+    if page.is_verbose() {
+        details(page, feed);
+    }
+    page.blank();
+}
+
+/// Writes what only few ask for: the window, the requests, what was left out on purpose.
+fn details(page: &mut Page<'_>, feed: &FeedResult) {
     page.entry("In flight", &inflight(feed), Tone::Plain);
     let text = format!(
         "{} requests with {} of bodies in {} s",
@@ -79,22 +117,6 @@ pub fn operations(page: &mut Page<'_>, feed: &FeedResult) {
         let text = format!("{} operations that were read but not sent", count(feed.left));
         page.entry("Left out", &text, Tone::Plain);
     }
-    if let Some(place) = &feed.unread {
-        let text = format!(
-            "{} from line {} on; to feed the rest: --skip {}",
-            printable(&place.file),
-            count(place.line),
-            place.skip
-        );
-        page.entry("Not read", &text, if feed.complete { Tone::Plain } else { Tone::Bad });
-    }
-    if let [operations, reasons] = &feed.failed_files[..]
-        && !feed.complete
-    {
-        let text = format!("{}; reasons: {}", printable(operations), printable(reasons));
-        page.entry("Failed", &text, Tone::Plain);
-    }
-    page.blank();
 }
 
 fn per_second(count: f64, seconds: f64) -> f64 {
@@ -136,7 +158,7 @@ fn examples(page: &mut Page<'_>, examples: &[RefusedOperation]) {
             refused.line,
             printable(&refused.reason)
         );
-        page.entry("Refused", &text, Tone::Bad);
+        page.alert("Refused", &text, Tone::Bad);
     }
 }
 
@@ -212,8 +234,7 @@ fn answers(page: &mut Page<'_>, feed: &FeedResult) {
     let rows: Vec<_> = feed.codes.iter().map(row).collect();
     page.table(&columns, &rows);
     page.note(
-        "p50 to max: sending to last byte, for every answer; whole: intended start of the operation to its final \
-         answer",
+        "p50 to max: sending to last byte of every answer; whole: intended start of the operation to its last answer",
     );
     page.blank();
 }

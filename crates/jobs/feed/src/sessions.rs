@@ -364,6 +364,7 @@ where
         let seen = &self.feed.seen[self.shard as usize];
         seen.body_bytes.store(self.tally.body_bytes, Ordering::Relaxed);
         seen.under_way.store(u64::from(self.under_way), Ordering::Relaxed);
+        seen.window.store(u64::from(self.window.size()), Ordering::Relaxed);
         // The feed itself knows how often an operation may be sent.
         Turn::Ask(Submission { class: 0, item: item.number, idempotent: false })
     }

@@ -59,6 +59,8 @@ pub struct FeedNow {
     pub retries: u64,
     /// Requests in flight.
     pub under_way: u64,
+    /// Number of operations that may be in flight.
+    pub window: u64,
     /// Bytes of bodies sent.
     pub body_bytes: u64,
     /// Time at which one was accepted last, ns; 0 when none was.
@@ -73,6 +75,7 @@ pub(super) struct Seen {
     pub refused: AtomicU64,
     pub retries: AtomicU64,
     pub under_way: AtomicU64,
+    pub window: AtomicU64,
     pub body_bytes: AtomicU64,
     pub accepted_at_ns: AtomicU64,
 }
@@ -132,6 +135,7 @@ impl Feed {
             now.refused += read(&seen.refused);
             now.retries += read(&seen.retries);
             now.under_way += read(&seen.under_way);
+            now.window += read(&seen.window);
             now.body_bytes += read(&seen.body_bytes);
             now.accepted_at_ns = now.accepted_at_ns.max(read(&seen.accepted_at_ns));
         }

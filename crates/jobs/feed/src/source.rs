@@ -77,7 +77,7 @@ impl Source {
         Ok(match packed {
             (true, _) => {
                 let buffered = BufReader::with_capacity(READ_BYTES, whole);
-                Unpacked::Gzip(flate2::bufread::MultiGzDecoder::new(buffered))
+                Unpacked::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered)))
             }
             (_, true) => {
                 let buffered = BufReader::with_capacity(READ_BYTES, whole);
@@ -91,7 +91,7 @@ impl Source {
 /// The bytes of a file, unpacked where it was packed.
 pub(super) enum Unpacked {
     Plain(Whole),
-    Gzip(flate2::bufread::MultiGzDecoder<BufReader<Whole>>),
+    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Whole>>>),
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Whole>>),
 }
 

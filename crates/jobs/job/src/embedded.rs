@@ -9,6 +9,7 @@ use rustix::thread::CpuSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Longest time that a target may take until it answers: the largest graph that fits takes some minutes.
@@ -55,6 +56,7 @@ impl Embedded {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         let child = spawn_on(&mut command, bound).with_context(|| format!("starting {shown}"))?;
         // From here on, whatever goes wrong ends it.
+        remember(child.id());
         let mut server = Self { child, url: String::new() };
         let stdout = server.child.stdout.take().context("its stdout")?;
         let line = ready_line(&first_line(stdout), &shown)?;
@@ -116,8 +118,26 @@ fn ready_line(line: &Receiver<String>, shown: &str) -> Result<String> {
     }
 }
 
+/// Processes of the targets that run now.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+fn locked() -> MutexGuard<'static, Vec<u32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remember(pid: u32) {
+    locked().push(pid);
+}
+
+/// The processes of all targets that this process started and that have not been stopped.
+#[must_use]
+pub fn running() -> Vec<u32> {
+    locked().clone()
+}
+
 impl Drop for Embedded {
     fn drop(&mut self) {
+        locked().retain(|pid| *pid != self.child.id());
         stop(&mut self.child, Signal::TERM, PATIENCE);
     }
 }

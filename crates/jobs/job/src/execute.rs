@@ -2,9 +2,10 @@
 
 use crate::exit;
 use crate::keeping::{About, Finished, JobEnd, carry_out};
-use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files, write_results};
+use crate::output::{Output, has_lost_a_file, note, print_out, style, with_files};
 use crate::prepare::{Prepared, http_of};
 use crate::progress::RunProgress;
+use crate::results::write_results;
 use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
@@ -12,6 +13,7 @@ use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_record::JobResults;
 use plimsoll_report::forms::Forms;
+use plimsoll_report::plain::printable;
 use plimsoll_report::text::render;
 use plimsoll_wire::{Protocol, Sessions};
 use std::io::IsTerminal;
@@ -29,7 +31,7 @@ pub fn execute(
 ) -> Result<Finished> {
     let Prepared { plan, sessions, class_names, distinct_requests, troubles } = prepared;
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
-    let progress = RunProgress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let progress = RunProgress::new(scenario, output.voice());
     let http = http_of(scenario);
     let finished = carry_out(scenario, &about, output, |keeping| {
         let mut show = |second: &Interval| {
@@ -57,7 +59,7 @@ pub fn run_calls<P: Protocol>(
     protocol: impl Fn() -> P + Sync,
     output: &Output,
 ) -> Result<u8> {
-    let progress = RunProgress::new(scenario.expected_length(), scenario.requests, output.quiet);
+    let progress = RunProgress::new(scenario, output.voice());
     let finished = carry_out(scenario, about, output, |keeping| {
         let mut show = |second: &Interval| progress.show(second);
         let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
@@ -78,17 +80,17 @@ pub fn run_calls<P: Protocol>(
 /// # Errors
 /// When stdout cannot be written.
 pub fn print(finished: &Finished, output: &Output, forms: &Forms) -> Result<u8> {
-    if !write_results(output, &finished.record, std::slice::from_ref(forms))? {
-        print_out(&page(finished, forms))?;
+    if !write_results(output, finished, std::slice::from_ref(forms))? {
+        print_out(&page(finished, output, forms))?;
     }
     Ok(code(finished))
 }
 
 /// Returns the page of a run in the forms of its job.
 #[must_use]
-pub fn page(finished: &Finished, forms: &Forms) -> String {
+pub fn page(finished: &Finished, output: &Output, forms: &Forms) -> String {
     let folder = finished.folder.as_deref();
-    render(&finished.record, folder, &style(), std::slice::from_ref(forms))
+    render(&finished.record, folder, &style(output.verbose), std::slice::from_ref(forms))
 }
 
 /// The exit code of a finished run. Where stdout is a file or a pipe, an outcome that is not fine is also one line on
@@ -101,7 +103,7 @@ pub fn code(finished: &Finished) -> u8 {
         let mut line =
             format!("plimsoll: {}", plimsoll_report::outcome::line(record, has_lost_a_file()));
         if record.verdict.kind != VerdictKind::Valid && !record.verdict.reasons.is_empty() {
-            line += &format!(": {}", record.verdict.reasons.join("; "));
+            line += &format!(": {}", printable(&record.verdict.reasons.join("; ")));
         }
         note(&line);
     }

@@ -1,5 +1,6 @@
 //! Flags with the same names, help and defaults in all jobs.
 
+use crate::outlet_flags::OutletFlags;
 use crate::output::Output;
 use crate::usage::usage;
 use anyhow::Result;
@@ -11,6 +12,7 @@ use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Share;
 use plimsoll_core::units::Span;
 use plimsoll_report::naming::{Label, RunName};
+use plimsoll_resources::watch::Watch;
 use std::path::PathBuf;
 
 /// Distribution of the gaps between requests that arrive at their own time.
@@ -165,9 +167,9 @@ impl UserFlags {
     }
 }
 
-/// Destinations of the results.
+/// Forms of a result, and its place.
 #[derive(Args, Debug)]
-pub struct OutputFlags {
+pub struct ResultFlags {
     /// Write the run record as JSON to FILE
     ///
     /// - is stdout; the record is then printed instead of the text.
@@ -181,6 +183,11 @@ pub struct OutputFlags {
     /// Write the result as CSV to FILE
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
+    /// Write the result as a web page to FILE
+    ///
+    /// One file that needs nothing else: plots, tables, failures, and the command of the run.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Name of the run, in its record and its folder
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub name: Option<RunName>,
@@ -198,10 +205,15 @@ pub struct OutputFlags {
     /// No progress on stderr
     #[arg(long, help_heading = "Output")]
     pub quiet: bool,
+    /// Print all details of the result
+    ///
+    /// Also a line on stderr for each finished part of a search. 'plimsoll report --verbose' prints the details later.
+    #[arg(long, help_heading = "Output")]
+    pub verbose: bool,
 }
 
-impl OutputFlags {
-    /// The flags as the run needs them.
+impl ResultFlags {
+    /// Returns the flags as a command needs them that watches no process and sends no seconds.
     #[must_use]
     pub fn output(&self) -> Output {
         Output {
@@ -209,9 +221,50 @@ impl OutputFlags {
             json: self.json.clone(),
             junit: self.junit.clone(),
             csv: self.csv.clone(),
+            html: self.html.clone(),
             name: self.name.clone(),
             labels: self.labels.clone(),
             quiet: self.quiet,
+            verbose: self.verbose,
+            ..Output::default()
+        }
+    }
+}
+
+/// Processes beside the generator.
+#[derive(Args, Debug)]
+pub struct WatchFlags {
+    /// Process or control group to watch [default: the target]
+    ///
+    /// PID, NAME of a program (or its path), or CGROUP (its path, or a unit such as nginx.service); LABEL=NAME names it in the
+    /// record. plimsoll records CPU, memory, disk and network of it, of itself and of the machine each second. By default, it
+    /// watches the target if that runs on this machine. none watches nothing. May be repeated.
+    #[arg(long, value_name = "PID|NAME|CGROUP", help_heading = "Output")]
+    pub watch: Vec<Watch>,
+}
+
+/// Destinations of the results.
+#[derive(Args, Debug)]
+pub struct OutputFlags {
+    /// The result.
+    #[command(flatten)]
+    pub results: ResultFlags,
+    /// Processes to watch.
+    #[command(flatten)]
+    pub watching: WatchFlags,
+    /// Those who read along.
+    #[command(flatten)]
+    pub outlets: OutletFlags,
+}
+
+impl OutputFlags {
+    /// The flags as the run needs them.
+    #[must_use]
+    pub fn output(&self) -> Output {
+        Output {
+            watch: self.watching.watch.clone(),
+            outlets: self.outlets.clone(),
+            ..self.results.output()
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::toml_text;
 use crate::usage::usage;
 use anyhow::Result;
-use plimsoll_core::secrets::remember;
+use plimsoll_core::secrets::{is_secret_header, remember};
 use plimsoll_core::system_error::words;
 use plimsoll_workloads::header::{is_token, parse_header};
 use std::fs::File;
@@ -21,17 +21,29 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// The first line that is not a header. The message does not repeat values of files and variables.
 pub fn read_headers(lines: &[String]) -> Result<Vec<(String, String)>> {
+    read_headers_of("--header", lines)
+}
+
+/// The same for another flag.
+///
+/// # Errors
+/// As [`read_headers`].
+pub fn read_headers_of(flag: &str, lines: &[String]) -> Result<Vec<(String, String)>> {
     let mut headers = Vec::new();
     for line in lines {
         match line.strip_prefix('@') {
-            Some(path) => read_file(path, &mut headers)?,
+            Some(path) => read_file(flag, path, &mut headers)?,
             None => {
                 let (name, value) =
-                    parse_header(line).map_err(|e| usage(format!("--header: {e}")))?;
-                let value = filled(&name, &value)?;
+                    parse_header(line).map_err(|e| usage(format!("{flag}: {e}")))?;
+                if is_secret_header(&name) {
+                    remember(&value);
+                    // A target may repeat the secret without the word before it, such as `Bearer`.
+                    value.split(' ').next_back().into_iter().for_each(remember);
+                }
+                let value = filled(flag, &name, &value)?;
                 // Once more: a variable may hold a line end.
-                headers
-                    .push(header_of(&name, &value).map_err(|e| usage(format!("--header: {e}")))?);
+                headers.push(header_of(&name, &value).map_err(|e| usage(format!("{flag}: {e}")))?);
             }
         }
     }
@@ -42,19 +54,19 @@ fn header_of(name: &str, value: &str) -> Result<(String, String), String> {
     parse_header(&format!("{name}: {value}"))
 }
 
-fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
+fn read_file(flag: &str, path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
         .map_err(|error| {
             usage(format!(
-                "--header @{path}: {}; give a text file of lines 'Name: value'",
+                "{flag} @{path}: {}; give a text file of lines 'Name: value'",
                 words(&error)
             ))
         })?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(usage(format!(
-            "--header @{path}: over {} MiB; give a text file of lines 'Name: value'",
+            "{flag} @{path}: over {} MiB; give a text file of lines 'Name: value'",
             FILE_BYTES_MAX >> 20
         )));
     }
@@ -78,7 +90,7 @@ fn read_file(path: &str, headers: &mut Vec<(String, String)>) -> Result<()> {
 }
 
 /// Puts variables of the environment into a value.
-fn filled(name: &str, value: &str) -> Result<String> {
+fn filled(flag: &str, name: &str, value: &str) -> Result<String> {
     let own = |variable: &str| {
         let own = std::env::var(variable).ok();
         own.iter().for_each(|value| remember(value));
@@ -86,7 +98,7 @@ fn filled(name: &str, value: &str) -> Result<String> {
     };
     toml_text::filled(value, &own).map_err(|variable| {
         usage(format!(
-            "--header '{name}': the environment variable '{variable}' is not set; set it, or use --header @FILE"
+            "{flag} '{name}': the environment variable '{variable}' is not set; set it, or use {flag} @FILE"
         ))
     })
 }
@@ -98,7 +110,7 @@ fn filled(name: &str, value: &str) -> Result<String> {
 /// A variable that is not set.
 pub fn filled_line(line: &str) -> Result<String> {
     match line.split_once(':') {
-        Some((name, value)) => Ok(format!("{name}:{}", filled(name, value)?)),
+        Some((name, value)) => Ok(format!("{name}:{}", filled("--header", name, value)?)),
         None => Ok(line.to_owned()),
     }
 }

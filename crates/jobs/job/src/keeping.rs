@@ -1,13 +1,20 @@
 //! One way of keeping a record, whatever drives the engine.
 
+mod parts;
+
+use crate::observing::server_time_warnings;
+use crate::outlets::Outlets;
 use crate::output::{Output, lost_file};
 use crate::prepare::{check_classes, plan_of};
 use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
 use crate::tool;
+use crate::watching::{self, Watching};
 use anyhow::Result;
+use parts::{generator_of, slow_request, warmup_phase};
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::periods::Periods;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::verdict::{
@@ -15,23 +22,27 @@ use plimsoll_core::verdict::{
 };
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
-use plimsoll_engine::shard::{BATCHING_FROM, ShardPlan, Slow, is_full_speed};
-use plimsoll_record::{
-    FailureSample, Generator, JobResults, Judge, Latencies, PhaseRecord, Rates, RunRecord, Sink,
-    SlowRequest, TargetInfo,
-};
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_record::{FailureSample, JobResults, Judge, Rates, RunRecord, Sink, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::{FAILURES, RunFolder};
+use plimsoll_report::intervals;
 use plimsoll_report::journal::Journal;
+use plimsoll_report::sections::Course;
 use plimsoll_workloads::http::Troubles;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// Said in the record and on the page of every run with `--insecure`.
+const UNVERIFIED: &str = "--insecure: the certificate of the target was not verified; what answered may have been another server";
+
 /// A sink that keeps nothing.
 pub struct Nowhere;
 
 impl Sink for Nowhere {
+    fn counts_from(&mut self, _start_ns: u64) {}
+
     fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {
         Ok(())
     }
@@ -48,10 +59,20 @@ struct Named<'a> {
     scenario: &'a Scenario,
     /// Kind and reason of the first failure, to say why a run came to nothing.
     first: Option<String>,
+    watching: &'a Watching,
+    /// Response times over the run.
+    periods: Periods,
 }
 
 impl Sink for Named<'_> {
+    fn counts_from(&mut self, start_ns: u64) {
+        self.watching.counts_from(start_ns);
+        self.inner.counts_from(start_ns);
+    }
+
     fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.watching.second(interval);
+        self.periods.add(interval);
         self.inner.interval(interval)
     }
 
@@ -106,6 +127,8 @@ pub struct Finished {
     pub record: RunRecord,
     /// Folder of the record.
     pub folder: Option<PathBuf>,
+    /// Seconds and failures for the page that `--html` asks for, if no record is kept that has them.
+    pub course: Option<Box<Course>>,
 }
 
 /// Keeps the record of whatever `job` does.
@@ -121,28 +144,45 @@ pub fn carry_out(
     let stop = signals::stop_flag()?;
     let (plan, names) = (about.plan, &about.class_names);
     check_classes(scenario, names)?;
+    let watched = watching::find(&output.watch, plan)?;
     let mut header = header_of(scenario, about, output);
     let mut notes = Vec::new();
     let folder = open_folder(output, scenario, &mut header, &mut notes)?;
     let mut journal = folder.as_ref().and_then(|folder| open_journal(folder, &header, &mut notes));
     let mut nowhere = Nowhere;
-    let inner: &mut (dyn Sink + Send) = match &mut journal {
-        Some(journal) => journal,
-        None => &mut nowhere,
+    let is_collected = folder.is_none() && (output.html.is_some() || output.outlets.live.is_some());
+    let mut collected = is_collected.then(Box::<Course>::default);
+    let inner: &mut (dyn Sink + Send) = match (&mut journal, &mut collected) {
+        (Some(journal), _) => journal,
+        (None, Some(collected)) => &mut **collected,
+        (None, None) => &mut nowhere,
     };
-    let mut sink = Named { inner, names, scenario, first: None };
+    let mut outlets = Outlets::open(output, &header, scenario, &mut notes)?;
+    let mut beside = outlets.beside(inner);
+    let watching = Watching::start(watched, folder.as_ref(), &mut notes);
+    let mut sink = Named {
+        inner: &mut beside,
+        names,
+        scenario,
+        first: None,
+        watching: &watching,
+        periods: Periods::default(),
+    };
     let ended = job(Keeping { sink: &mut sink, stop });
     let mut first_failure = sink.first.take();
+    let periods = std::mem::take(&mut sink.periods);
     if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {
         *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
     }
-    let JobEnd { end, results, verdict, warnings } = ended?;
+    let JobEnd { end, mut results, verdict, warnings } = ended?;
+    watching.finish(&end).into_iter().for_each(|resources| results.put(resources));
     notes.extend(warnings);
     if let Some(error) = &end.sink_error {
         notes.push(format!("the run's journal could not be written completely: {error}"));
     }
     notes.extend(about.troubles.take());
-    let record = conclude(
+    notes.extend(outlets.last_export(end.warmup.as_ref()));
+    let mut record = conclude(
         scenario,
         &header,
         &end,
@@ -157,7 +197,9 @@ pub fn carry_out(
             connections: plan.connection_limit,
         },
     );
-    Ok(finished(record, folder.as_ref()))
+    record.intervals = intervals::of(periods, &record);
+    outlets.close(&mut record);
+    Ok(Finished { course: collected, ..finished(record, folder.as_ref()) })
 }
 
 /// Writes the record into its folder. Without a folder, or where it cannot be written, the result is only printed.
@@ -169,7 +211,7 @@ fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
         lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
-    Finished { record, folder: kept }
+    Finished { record, folder: kept, course: None }
 }
 
 /// Keeps a record of a run that was stopped before its first request: partial, with the reason.
@@ -263,6 +305,7 @@ fn header_of(scenario: &Scenario, about: &About<'_>, output: &Output) -> RecordH
         job: scenario.job.clone(),
         naming: output.naming(),
         started_at: plimsoll_core::clock::format_utc(wall_us()),
+        command: tool::command(),
         scenario: serde_json::to_value(&shown).unwrap_or_default(),
         target: TargetInfo {
             url: shown.targets.join(" "),
@@ -334,6 +377,8 @@ fn conclude(
         VerdictKind::TargetFailed => verdict.reasons.extend(first_failure),
         _ => warned.extend(first_failure),
     }
+    warned.extend(server_time_warnings(totals));
+    warned.extend(scenario.tls.insecure.then(|| UNVERIFIED.to_owned()));
     warned.extend(conclusion.notes);
     let ending = Ending {
         generator: generator_of(scenario, end),
@@ -385,7 +430,7 @@ fn evidence_of<'a>(
         rates,
         measured_s: end.measured_s,
         open: scenario.load.is_open(),
-        full_speed: is_full_speed(&scenario.load),
+        full_speed: scenario.load.is_full_speed(),
         clients: scenario.load.clients(),
         threads: scenario.threads,
         connections: match conclusion.connections {
@@ -404,63 +449,5 @@ fn evidence_of<'a>(
         repeats,
         // One URL asked again and again is what a user of `load URL` wants.
         cacheable: scenario.queries.is_some(),
-    }
-}
-
-/// Phase before the measured stretch.
-fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
-    let all = warmup.all_classes();
-    PhaseRecord {
-        name: "warmup".to_owned(),
-        from_s: 0.0,
-        duration_s: scenario.warmup.as_seconds(),
-        measured: false,
-        schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
-        ledger: warmup.ledger,
-        rate: rates(&warmup.ledger, &warmup.counters, scenario.warmup.as_seconds()),
-        latency_ms: Latencies {
-            response: all.response.summary(),
-            service: all.service.summary(),
-            failed: all.failed_summary(),
-            judged: None,
-        },
-    }
-}
-
-fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
-    let wait = if scenario.spin.ns > 0 {
-        "spin"
-    } else if scenario.batching
-        && is_full_speed(&scenario.load)
-        && scenario.connection_count() / scenario.threads >= BATCHING_FROM
-    {
-        "batch"
-    } else {
-        "sleep"
-    };
-    Generator {
-        cpu_s: end.cpu_s,
-        threads: scenario.threads,
-        rss_max_bytes: end.rss_max_bytes,
-        busiest_thread: end.health.busy,
-        health: end.health,
-        wait: wait.to_owned(),
-        ..Generator::default()
-    }
-}
-
-fn slow_request(slow: &Slow, end: &RunEnd, names: &[String]) -> SlowRequest {
-    let times = slow.times;
-    SlowRequest {
-        class: names.get(slow.what.class as usize).cloned().unwrap_or_default(),
-        item: slow.what.item,
-        response_ms: slow.response_ns() as f64 / 1e6,
-        service_ms: times.done_ns.saturating_sub(times.sent_ns) as f64 / 1e6,
-        at_s: times.intended_ns.saturating_sub(end.start_ns) as f64 / 1e9,
-        outcome: match slow.outcome {
-            plimsoll_core::outcome::Outcome::Ok => "ok".to_owned(),
-            plimsoll_core::outcome::Outcome::Failed(kind) => kind.name().to_owned(),
-        },
-        request: slow.text.clone(),
     }
 }

@@ -3,17 +3,23 @@
 
 mod over_time;
 mod rows;
+mod sheet;
 #[cfg(test)]
 mod tests;
 
-use plimsoll_core::seek::finding::{Finding, Measured};
+pub use sheet::{say, sheet};
+
+use plimsoll_core::seek::finding::{Finding, Measured, Verdict};
 use plimsoll_record::RunRecord;
+use plimsoll_report::figures::{Figure, Unit};
 use plimsoll_report::number::{count, millis, percent, significant};
 use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// Rows of the curve on the page; the record holds all.
 const CURVE_MAX: usize = 16;
+/// The same on a page that is not verbose.
+const CURVE_FEW: usize = 8;
 
 /// Returns the CSV of a line that was followed over time: a row a stretch.
 #[must_use]
@@ -32,26 +38,42 @@ pub fn headline(record: &RunRecord) -> Option<String> {
     })
 }
 
+/// Returns the figures that a comparison looks at: the certified rate, and the estimate of the line. Times are those of many rates
+/// together, and are left out.
+#[must_use]
+pub fn figures(record: &RunRecord) -> Option<Vec<Figure>> {
+    if let Some(rival) = record.job_results.rival() {
+        return Some(vec![Figure::new("max-rate", Unit::PerS, rival.rate_per_s)]);
+    }
+    let found = record.job_results.seek()?;
+    let certified =
+        found.certified_rate_per_s.map(|rate| Figure::new("max-rate", Unit::PerS, rate));
+    let estimate = found.finding.estimate_per_s;
+    let estimate = estimate.map(|rate| Figure::new("max-rate", Unit::PerS, rate).of("estimate"));
+    Some(certified.into_iter().chain(estimate).collect())
+}
+
 /// Writes the line, how sure it is, and the curve that it was read from.
 pub fn sections(page: &mut Page<'_>, finding: &Finding) {
     if let Some(watched) = &finding.watch {
         over_time::sections(page, finding, watched);
-        time(page, finding);
-        notes(page, finding);
-        return curve(page, finding);
+        if page.is_verbose() {
+            time(page, finding);
+            notes(page, finding);
+            curve(page, finding);
+        }
+        return;
     }
     match &finding.certified {
         Some(certified) => {
-            let text =
-                format!("  {} requests/s hold the limits", significant(certified.rate_per_s));
-            page.line(&text, Tone::Strong);
-            page.blank();
+            let text = format!("{} requests/s hold the limits", significant(certified.rate_per_s));
+            page.headline(&text, Tone::Strong);
             page.entry("Certified", &seen(certified), Tone::Good);
         }
-        None => {
-            page.line("  no rate was certified", Tone::Strong);
-            page.blank();
+        None if finding.verdict == Verdict::Infeasible => {
+            page.headline("no rate holds the limits", Tone::Bad);
         }
+        None => page.headline("no rate was certified", Tone::Strong),
     }
     broken(page, finding);
     if let (Some(estimate), Some((low, high))) = (finding.estimate_per_s, finding.interval_per_s) {
@@ -73,12 +95,14 @@ pub fn sections(page: &mut Page<'_>, finding: &Finding) {
         let text = format!("{}/s when overloaded", significant(capacity));
         page.entry("Capacity", &text, Tone::Plain);
     }
-    if let Some(floor_s) = finding.floor_s.filter(|floor_s| floor_s.is_finite()) {
-        let text = format!("{} ms mean response at the lowest load", millis(floor_s * 1e3));
-        page.entry("Floor", &text, Tone::Plain);
+    if page.is_verbose() {
+        if let Some(floor_s) = finding.floor_s.filter(|floor_s| floor_s.is_finite()) {
+            let text = format!("{} ms mean response at the lowest load", millis(floor_s * 1e3));
+            page.entry("Floor", &text, Tone::Plain);
+        }
+        time(page, finding);
+        notes(page, finding);
     }
-    time(page, finding);
-    notes(page, finding);
     curve(page, finding);
 }
 
@@ -152,7 +176,7 @@ fn curve(page: &mut Page<'_>, finding: &Finding) {
     ];
     // An even choice of a long curve, with both of its ends.
     let points = finding.curve.len();
-    let shown = points.min(CURVE_MAX);
+    let shown = points.min(if page.is_verbose() { CURVE_MAX } else { CURVE_FEW });
     let rows: Vec<(Vec<String>, Tone)> = (0..shown)
         .map(|row| &finding.curve[if shown > 1 { row * (points - 1) / (shown - 1) } else { 0 }])
         .map(|point| {

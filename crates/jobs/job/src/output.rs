@@ -1,15 +1,20 @@
 //! Outputs: stdout, files that flags name, and lines on stderr.
 
 use crate::exit;
+use crate::outlet_flags::OutletFlags;
+pub use crate::screen::note;
+use crate::screen::{Voice, columns, make_way};
 use crate::usage::usage;
+use crate::watching;
 use anyhow::Result;
 use plimsoll_core::system_error::with_advice;
-use plimsoll_record::RunRecord;
 use plimsoll_report::RecordError;
-use plimsoll_report::forms::Forms;
 use plimsoll_report::naming::{Label, Naming, RunName};
+use plimsoll_resources::watch::Watch;
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,12 +29,20 @@ pub struct Output {
     pub junit: Option<PathBuf>,
     /// Also write the result here as CSV.
     pub csv: Option<PathBuf>,
+    /// Also write the result here as a web page.
+    pub html: Option<PathBuf>,
     /// Name of the run.
     pub name: Option<RunName>,
     /// Labels of the run.
     pub labels: Vec<Label>,
+    /// Things to watch; without any, the targets that can be found.
+    pub watch: Vec<Watch>,
     /// No progress.
     pub quiet: bool,
+    /// The whole page, and a line of progress for each finished part.
+    pub verbose: bool,
+    /// Destinations of the seconds of the run.
+    pub outlets: OutletFlags,
 }
 
 impl Output {
@@ -43,10 +56,31 @@ impl Output {
         }
     }
 
+    /// Returns the amount that the job says while it runs.
+    #[must_use]
+    pub fn voice(&self) -> Voice {
+        match (self.quiet, self.verbose) {
+            (true, _) => Voice::Quiet,
+            (false, true) => Voice::Verbose,
+            (false, false) => Voice::Calm,
+        }
+    }
+
     /// Returns the files that flags name, each with its flag.
     fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let all = [("--json", &self.json), ("--junit", &self.junit), ("--csv", &self.csv)];
+        let all = [
+            ("--json", &self.json),
+            ("--junit", &self.junit),
+            ("--csv", &self.csv),
+            ("--html", &self.html),
+        ];
         all.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)))
+    }
+
+    /// True if stdout is for a program: the record, or the seconds, and no text of any kind.
+    #[must_use]
+    pub fn takes_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-")) || self.outlets.takes_stdout()
     }
 
     /// True if a flag names a file for the result.
@@ -58,10 +92,12 @@ impl Output {
     /// Makes sure that record and files can be written, before any load: a run whose result is lost was for nothing.
     ///
     /// # Errors
-    /// When the folder cannot be made or written, when a file cannot be opened for writing, or when two flags contradict
-    /// each other.
+    /// When the folder cannot be made or written, when a file cannot be opened for writing, when two flags contradict each
+    /// other, or when `--watch` names nothing that runs.
     pub fn check(&self) -> Result<()> {
         self.check_naming()?;
+        self.check_stream()?;
+        watching::check(&self.watch)?;
         if let Some(runs) = &self.runs {
             can_be_written(runs)
                 .map_err(|source| RecordError::Create { path: runs.clone(), source })?;
@@ -87,6 +123,22 @@ impl Output {
             seen.push((flag, path));
         }
         Ok(())
+    }
+
+    /// The stream goes to a file of its own.
+    fn check_stream(&self) -> Result<()> {
+        self.outlets.check()?;
+        let Some(stream) = self.outlets.stream.as_deref() else { return Ok(()) };
+        if let Some((other, _)) = self.files().find(|(_, path)| *path == stream) {
+            return Err(usage(format!(
+                "--stream {}: {other} writes there too; name another file",
+                stream.display()
+            )));
+        }
+        if self.outlets.takes_stdout() {
+            return Ok(());
+        }
+        can_be_opened(stream).map_err(|error| usage(unwritten("--stream", stream, &error)))
     }
 
     fn check_naming(&self) -> Result<()> {
@@ -128,40 +180,8 @@ fn unwritten(flag: &str, path: &Path, error: &std::io::Error) -> String {
     format!("{flag} {}: {}", path.display(), with_advice(error))
 }
 
-/// A line on stderr. No one has to read it: a run does not end because its reader is gone.
-pub fn note(text: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
 /// Set when a file of the result could not be written, which makes the exit code 1.
 static LOST_A_FILE: AtomicBool = AtomicBool::new(false);
-
-/// Writes the files that flags name (JSON, JUnit XML, CSV) in the forms of the jobs, and returns true if the JSON has taken stdout.
-///
-/// If a file cannot be written, the reason goes to stderr, the page is still printed, and the exit code is 1.
-///
-/// # Errors
-/// When stdout cannot be written.
-pub fn write_results(output: &Output, record: &RunRecord, forms: &[Forms]) -> Result<bool> {
-    if let Some(path) = &output.junit {
-        put_result("--junit", path, &plimsoll_report::junit::render(record));
-    }
-    if let Some(path) = &output.csv {
-        put_result("--csv", path, &plimsoll_report::csv::render(record, forms));
-    }
-    match output.json.as_deref() {
-        None => Ok(false),
-        Some(path) if path == Path::new("-") => {
-            print_out(&plimsoll_report::json::pretty(record))?;
-            Ok(true)
-        }
-        Some(path) => {
-            put_result("--json", path, &plimsoll_report::json::pretty(record));
-            Ok(false)
-        }
-    }
-}
 
 /// Writes a file of the result that a flag names; that it cannot be written is said and remembered.
 pub fn put_result(flag: &str, path: &Path, text: &str) {
@@ -195,22 +215,26 @@ fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
     let Some(name) = path.file_name().filter(|_| !other_kind) else {
         return std::fs::write(path, text);
     };
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let mut file = match std::fs::File::create(&beside) {
+    let mut front = name.to_owned();
+    front.push(".");
+    // Under a name that another user of a shared folder cannot guess, and lead elsewhere by a link; with the usual rights.
+    let beside = tempfile::Builder::new()
+        .prefix(&front)
+        .suffix(".new")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(
+            path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")),
+        );
+    let mut file = match beside {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             return std::fs::write(path, text);
         }
         Err(error) => return Err(error),
     };
-    let written = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // Half a file helps nobody.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
+    // Half a file is of no use: it goes when it is dropped.
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// Writes to stdout. A reader that went away is no error of plimsoll.
@@ -218,6 +242,7 @@ fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
 /// # Errors
 /// When stdout cannot be written for another reason.
 pub fn print_out(text: &str) -> Result<()> {
+    make_way(&std::io::stdout());
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -230,9 +255,9 @@ fn may_colour(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
     no_color.is_none() && term.is_none_or(|term| term != "dumb")
 }
 
-/// The way text goes to stdout.
+/// The way a page goes to stdout, with everything if it is `verbose`.
 #[must_use]
-pub fn style() -> plimsoll_report::text::Style {
+pub fn style(verbose: bool) -> plimsoll_report::text::Style {
     let terminal = std::io::stdout().is_terminal();
     plimsoll_report::text::Style {
         colour: terminal
@@ -240,16 +265,10 @@ pub fn style() -> plimsoll_report::text::Style {
                 std::env::var_os("NO_COLOR").as_deref(),
                 std::env::var_os("TERM").as_deref(),
             ),
-        width: if terminal { width(std::io::stdout()).unwrap_or(100) } else { 100 },
+        width: columns(std::io::stdout()),
+        verbose,
         lost_file: has_lost_a_file(),
     }
-}
-
-/// Number of columns that a terminal has: what `COLUMNS` says, else what the terminal itself says.
-pub fn width(terminal: impl std::os::fd::AsFd) -> Option<usize> {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let own = || rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col));
-    told.or_else(own).filter(|&columns| columns > 0)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use source::{Source, SourceKind};
 pub use users::{check as check_users, script_of};
 
 use crate::headers::read_headers;
+use crate::observing;
 use crate::url::Url;
 use crate::usage::usage;
 use anyhow::Result;
@@ -23,7 +24,7 @@ use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
 use plimsoll_engine::health::openable_connections;
-use plimsoll_engine::shard::{Part, ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Speaks, Tls, TlsOptions, Trust};
 use plimsoll_wire::Sessions;
@@ -75,6 +76,7 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     let tls = tls_of(scenario, &urls)?;
     let (headers, body) = (read_headers(&scenario.headers)?, body_of(scenario)?);
     let headers = with_type(headers, scenario.body_file.is_some());
+    let headers = observing::with_traceparent(headers, scenario)?;
     let form = |url| form_of(scenario, url, &headers, body.as_deref());
     let forms = urls.iter().map(form).collect::<Result<Vec<_>>>()?;
     let source = Source::open(scenario, &urls, &forms)?;
@@ -98,6 +100,7 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
     let targets = urls.iter().map(|u| Target::resolve(&u.authority.host, u.authority.port));
     let plan = plan_of(scenario, targets.collect(), tls, source.class_names.len());
     let form = SessionForm {
+        server_clock: observing::server_clock(scenario)?,
         source,
         forms: Arc::new(forms),
         judge,
@@ -259,7 +262,7 @@ pub fn plan_of(
         tls,
         classes: classes.clamp(1, CLASSES_MAX),
         spin_ns: scenario.spin.ns,
-        batching: scenario.batching && is_full_speed(&scenario.load),
+        batching: scenario.batching && scenario.load.is_full_speed(),
         preconnect: scenario.keepalive,
         keep_alive: scenario.keepalive,
         part: Part::default(),

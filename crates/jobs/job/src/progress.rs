@@ -1,4 +1,4 @@
-//! Progress on stderr: a status line on a terminal, a plain line a minute elsewhere, nothing with `--quiet`.
+//! Progress on stderr: one line that changes on a terminal, a plain line a minute elsewhere, nothing with `--quiet`.
 //!
 //! A [`Progress`] alone decides between these three. A job hands in how far it is and its figures, and prints no progress by
 //! itself. [`RunProgress`] makes the figures of a run, [`SearchProgress`] those of a search for the load line, and [`Lines`]
@@ -10,104 +10,152 @@ mod lines;
 mod parts;
 mod run;
 mod search;
+mod so_far;
 
-pub use lines::{Lines, RollingLines};
-pub use run::RunProgress;
+pub use crate::screen::Voice;
+pub use lines::Lines;
+pub use parts::Part;
+pub use run::{RunProgress, Watched};
 pub use search::SearchProgress;
 
-use crate::output::note;
-use heartbeat::{Heartbeat, Pulse};
+use crate::screen::note;
+use heartbeat::Heartbeat;
 use line::Line;
+use plimsoll_core::clock::now_ns;
+use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-/// Columns of the usual message: the bar gets narrower to leave as many.
-const MESSAGE: usize = 62;
+/// Time after which the figures are shown again though none were handed in.
+const SHOW_EVERY: Duration = Duration::from_secs(1);
 
-/// The bar of a status line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bar {
-    /// Steps of the bar; `None` is a line without a bar.
-    steps: Option<u64>,
-    /// Columns that it leaves for the message.
-    message: usize,
+/// Progress of a job towards its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Far {
+    /// The amount of work is unknown.
+    Unknown,
+    /// This share of everything is done, 0 to 1.
+    Share(f64),
+    /// The first of these times has passed of the second, which the job takes, s.
+    Seconds(f64, f64),
+    /// The job takes this time, from its begin on, s.
+    Clock(f64),
 }
 
-impl Bar {
-    /// No bar: the duration is not known.
-    pub const NONE: Self = Self { steps: None, message: MESSAGE };
-
-    /// A bar of this many steps.
-    #[must_use]
-    pub const fn of(steps: u64) -> Self {
-        Self { steps: Some(steps), message: MESSAGE }
-    }
-
-    /// The same beside messages of this many columns.
-    #[must_use]
-    pub const fn beside(self, message: usize) -> Self {
-        Self { message, ..self }
-    }
+/// The state of a job that is shown.
+struct Shown {
+    far: Far,
+    parts: Vec<Part>,
 }
 
-/// The plain lines.
-enum Plain {
-    /// Written when figures are handed in.
-    Beat(Heartbeat),
-    /// Written by a thread of its own.
-    Pulse(Pulse),
+enum Output {
+    Quiet,
+    Terminal(Line),
+    Log(Heartbeat),
+}
+
+impl Output {
+    fn show(&self, shown: &Shown) {
+        match self {
+            Self::Quiet => {}
+            Self::Terminal(line) => line.show(shown.far, &shown.parts),
+            Self::Log(heartbeat) => heartbeat.beat(shown.far, &shown.parts),
+        }
+    }
 }
 
 /// Progress of one job.
 pub struct Progress {
-    line: Line,
-    plain: Plain,
-    quiet: bool,
+    output: Arc<Output>,
+    shown: Arc<Mutex<Shown>>,
+    voice: Voice,
+    /// A thread waits for its end.
+    _end: Option<Sender<()>>,
 }
 
 impl Progress {
     /// For a job that begins now and hands in its figures every second.
     #[must_use]
-    pub fn new(bar: Bar, quiet: bool) -> Self {
-        Self::with(bar, Plain::Beat(Heartbeat::new(quiet)), quiet)
+    pub fn new(voice: Voice) -> Self {
+        let output = match (voice, std::io::stderr().is_terminal()) {
+            (Voice::Quiet, _) => Output::Quiet,
+            (_, true) => Output::Terminal(Line::begin()),
+            (_, false) => Output::Log(Heartbeat::new(now_ns())),
+        };
+        let shown = Shown { far: Far::Unknown, parts: vec![Part::first("starting")] };
+        output.show(&shown);
+        let (output, shown) = (Arc::new(output), Arc::new(Mutex::new(shown)));
+        Self { output, shown, voice, _end: None }
     }
 
-    /// For a job that begins now and may hand in nothing for minutes: the plain lines then repeat the last figures.
+    /// For a job that begins now and may hand in nothing for minutes: the last figures are then shown again, with the time.
     #[must_use]
-    pub fn steady(bar: Bar, quiet: bool) -> Self {
-        Self::with(bar, Plain::Pulse(Pulse::new(quiet)), quiet)
-    }
-
-    fn with(bar: Bar, plain: Plain, quiet: bool) -> Self {
-        Self { line: Line::new(bar.steps, bar.message, quiet), plain, quiet }
-    }
-
-    /// Shows how far it is, and as many of the figures as have room, the first ones first. They are asked for only if someone
-    /// sees them.
-    pub fn show(&self, position: u64, parts: impl FnOnce() -> Vec<String>) {
-        if !self.line.is_hidden() {
-            return self.line.show(position, &parts());
+    pub fn steady(voice: Voice) -> Self {
+        let mut progress = Self::new(voice);
+        if voice == Voice::Quiet {
+            return progress;
         }
-        match &self.plain {
-            Plain::Beat(heartbeat) => heartbeat.beat(parts),
-            Plain::Pulse(pulse) => pulse.say(&parts()),
+        let (end, ended) = channel();
+        let (output, shown) = (progress.output.clone(), progress.shown.clone());
+        let body = move || {
+            while ended.recv_timeout(SHOW_EVERY) == Err(RecvTimeoutError::Timeout) {
+                output.show(&shown.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        };
+        // Without the thread the line stands still, and all else goes on.
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(body);
+        progress._end = thread.ok().map(|_| end);
+        progress
+    }
+
+    /// True if nothing is ever shown.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        matches!(*self.output, Output::Quiet)
+    }
+
+    /// True if figures that were handed in now would be seen soon, so that they are worth making.
+    #[must_use]
+    pub fn wants_figures(&self) -> bool {
+        match &*self.output {
+            Output::Quiet => false,
+            Output::Terminal(_) => true,
+            Output::Log(heartbeat) => heartbeat.is_near(),
         }
     }
 
-    /// Writes a line above the status line; without a terminal nothing.
-    pub fn above(&self, line: &str) {
-        self.line.println(line);
+    /// Shows how far it is, and as many of the figures as have room.
+    pub fn show(&self, far: Far, parts: Vec<Part>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *shown = Shown { far, parts };
+        self.output.show(&shown);
     }
 
-    /// Writes a line that stays, also without a terminal.
+    /// Writes a line about a finished part, which stays, if the user wants them.
+    pub fn part(&self, line: &str) {
+        if self.voice == Voice::Verbose {
+            note(line);
+        }
+    }
+
+    /// Writes a line that a reader has to know at once, unless the user wants none.
     pub fn keep(&self, line: &str) {
-        match (self.quiet, self.line.is_hidden()) {
-            (true, _) => {}
-            (false, true) => note(line),
-            (false, false) => self.line.println(line),
+        if self.voice != Voice::Quiet {
+            note(line);
         }
     }
 
-    /// Takes the status line away.
+    /// Takes the line away.
     pub fn done(&self) {
-        self.line.done();
+        if let Output::Terminal(line) = &*self.output {
+            line.end();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.done();
     }
 }

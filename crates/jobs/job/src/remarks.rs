@@ -6,6 +6,7 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_record::FailureSample;
 use plimsoll_report::number::{counted, time};
+use plimsoll_report::plain::printable;
 
 /// Fewer answers than these say nothing of a second run.
 const ANSWERS_LEAST: u64 = 30;
@@ -18,7 +19,8 @@ const REQUESTS_A_CONNECTION: u64 = 2;
 pub fn first_failure(sample: &FailureSample, scenario: &Scenario) -> String {
     let FailureSample { kind, reason, .. } = sample;
     let hint = hint(sample.cause, scenario).unwrap_or_default();
-    format!("first failure: {kind}: {reason}{hint}")
+    // A target may say anything.
+    format!("first failure: {kind}: {}{hint}", printable(reason))
 }
 
 fn hint(cause: Cause, scenario: &Scenario) -> Option<&'static str> {

@@ -1,6 +1,7 @@
 //! Flags that say what is asked of an HTTP service, and what its replies must be.
 
 use crate::flags::TlsFlags;
+use crate::observing::ObservingFlags;
 use crate::output::note;
 use crate::postgres::is_address;
 use crate::usage::usage;
@@ -92,6 +93,8 @@ pub struct RequestFlags {
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "Replies")]
     hits: String,
 
+    #[command(flatten)]
+    observing: ObservingFlags,
     #[command(flatten)]
     tls: TlsFlags,
 }
@@ -222,6 +225,7 @@ impl RequestFlags {
         if self.post && self.queries.is_none() {
             return Err(usage("--post says how --queries FILE is read; give both, or --body"));
         }
+        self.observing.check(&self.urls)?;
         Ok(Scenario {
             targets: self.urls.clone(),
             queries: self.queries.clone(),
@@ -235,6 +239,9 @@ impl RequestFlags {
             classes: self.class.clone(),
             checks: self.check.clone(),
             hits: self.hits.clone(),
+            server_time: self.observing.server_time(),
+            traceparent: self.observing.traceparent,
+            trace_url: self.observing.trace_url.clone(),
             keepalive: !self.no_keepalive,
             http2: self.http2,
             tls: self.tls.scenario(),

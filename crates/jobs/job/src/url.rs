@@ -1,6 +1,7 @@
 //! Addresses as users write them.
 
 use crate::usage::usage;
+use plimsoll_core::secrets::without_address_secrets;
 use plimsoll_workloads::authority::Authority;
 use std::sync::Arc;
 
@@ -19,7 +20,10 @@ impl Url {
     /// # Errors
     /// A usage error that names what is missing.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let Some((scheme, rest)) = text.split_once("://") else {
+        let whole = text;
+        // A message does not repeat a password.
+        let text = without_address_secrets(text);
+        let Some((scheme, rest)) = whole.split_once("://") else {
             if text.starts_with("unix:") || text.starts_with('/') {
                 return Err(usage(format!(
                     "'{text}': Unix sockets are not supported; write http://HOST:PORT/"
@@ -65,18 +69,25 @@ impl Url {
 
 /// Splits `host:port`, `[v6]:port` or a bare host.
 pub fn split_authority(text: &str, default_port: u16) -> Option<(String, u16)> {
-    let after_bracket = text.rfind(']').map_or(0, |at| at + 1);
-    let (host, port) = match text[after_bracket..].rfind(':') {
-        Some(at) => {
-            let (host, port) = text.split_at(after_bracket + at);
-            (host, port[1..].parse().ok().filter(|&port| port > 0)?)
+    let (host, port) = match text.strip_prefix('[') {
+        // Behind an IPv6 address in brackets there is nothing but a port.
+        Some(rest) => {
+            let (host, behind) = rest.split_once(']')?;
+            let port = if behind.is_empty() { None } else { Some(behind.strip_prefix(':')?) };
+            (host, port)
         }
-        None => (text, default_port),
+        // More than one colon outside brackets is an IPv6 address without its brackets.
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
     };
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let sound = !bare.is_empty() && !bare.contains(|c: char| c.is_whitespace() || c.is_control());
-    // More than one colon outside brackets is an IPv6 address without its brackets.
-    (sound && (after_bracket > 0 || !bare.contains(':'))).then(|| (bare.to_owned(), port))
+    let port = match port {
+        Some(port) => port.parse().ok().filter(|&port| port > 0)?,
+        None => default_port,
+    };
+    let foreign = |c: char| c.is_whitespace() || c.is_control() || c == '[' || c == ']';
+    (!host.is_empty() && !host.contains(foreign)).then(|| (host.to_owned(), port))
 }
 
 /// The servers that requests for these URLs go to.
@@ -106,6 +117,11 @@ mod tests {
             "http://h:0/",
             "http://h:99999/",
             "http://::1/",
+            "http://[::1]x/",
+            "http://[::1]'",
+            "http://[::1/",
+            "http://a]b/",
+            "http://[]/",
             "http://u:p@h/",
         ] {
             assert!(Url::parse(wrong).is_err(), "{wrong}");

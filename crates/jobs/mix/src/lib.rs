@@ -5,7 +5,9 @@
 //! assert!(plimsoll_mix::is_mix(text) && !plimsoll_mix::is_mix("duration = '2s'"));
 //! ```
 
+mod figures;
 pub mod page;
+mod sheet;
 
 use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
@@ -176,8 +178,7 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
         distinct_requests: prepared.distinct_requests,
         troubles: prepared.troubles.clone(),
     };
-    let progress =
-        RunProgress::new(mix.queries.expected_length(), mix.queries.requests, output.quiet);
+    let progress = RunProgress::new(&mix.queries, output.voice());
     let finished = carry_out(&mix.queries, &about, output, |keeping| {
         let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
         progress.done();
@@ -257,15 +258,16 @@ fn both(
         (end, feeding.join())
     });
     feed_over.store(true, Ordering::Relaxed);
-    // It only waits; there is nothing to learn from it.
-    let _ = watch.join();
+    // A watch that broke has no course to show, and the feed is as good as with it.
+    let over_time = watch.join().unwrap_or_default();
     let feed_end = feed_end.map_err(|_| {
         anyhow::anyhow!("the feed ended with a defect in plimsoll; please report it")
     })?;
     feed_end?;
     // The process's time is that of both together: none of it can be given to the feed's.
     let tally = Tally::of_shards(&counted);
-    let ended = Ended { started_ns, cpu_s: 0.0, stopped: signals::is_stopped(), tally };
+    let stopped = signals::is_stopped();
+    let ended = Ended { started_ns, cpu_s: 0.0, stopped, tally, over_time };
     Ok((end?, ended, parts))
 }
 

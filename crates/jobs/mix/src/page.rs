@@ -1,6 +1,7 @@
 //! The page of a feed beside queries: the queries with and without it, then the feed, then all queries.
 
-use plimsoll_feed::page::operations;
+use crate::sheet;
+use plimsoll_feed::page::{alerts, operations, rates};
 use plimsoll_record::RunRecord;
 use plimsoll_record::feed::{FeedResult, MixPart, MixResult};
 use plimsoll_report::forms::{Below, Forms};
@@ -9,13 +10,15 @@ use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::text::headline;
 
 /// The forms in which a mix is shown.
-pub const FORMS: Forms = Forms { page: sections, ..Forms::LOAD };
+pub const FORMS: Forms =
+    Forms { page: sections, figures: crate::figures::figures, sheet: sheet::sheet, ..Forms::LOAD };
 
 fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
     let (feed, mix) = (record.job_results.feed()?, record.job_results.mix()?);
     headline(page, record);
+    alerts(page, feed);
     beside(page, mix, feed);
-    page.line("All queries", Tone::Strong);
+    page.heading("All queries");
     Some(Below::Figures)
 }
 
@@ -53,6 +56,6 @@ fn beside(page: &mut Page<'_>, mix: &MixResult, feed: &FeedResult) {
     page.table(&columns, &rows);
     page.note("p50 to max: response time; only whole seconds are counted");
     page.blank();
-    page.line("The feed beside them", Tone::Strong);
+    page.heading(&format!("The feed: {}", rates(feed)));
     operations(page, feed);
 }

@@ -2,6 +2,7 @@
 
 mod instances;
 mod runs;
+mod stages;
 
 use crate::page::FORMS;
 use crate::sessions::{RankSessions, payload};
@@ -13,6 +14,7 @@ use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::seek::search::seek;
+use plimsoll_core::seek::steps::{Step, StepKind};
 use plimsoll_core::slo::{ClassSlo, Slo};
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -24,12 +26,13 @@ use plimsoll_job::goal::{SearchFlags, Wish};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, JobEnd, carry_out, nothing_measured};
 use plimsoll_job::method::{result, search_as, verdict_of};
-use plimsoll_job::output::{put_result, with_files};
+use plimsoll_job::output::{Output, put_result, with_files};
 use plimsoll_job::prepare::plan_of;
 use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
+use plimsoll_record::rank::RankRun;
 use plimsoll_report::forms::Forms;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
@@ -290,17 +293,11 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
         distinct_requests: None,
         troubles: plimsoll_workloads::http::Troubles::default(),
     };
-    let progress = SearchProgress::lasting(args.whole_s(&goal), goal.budget_s, output.quiet);
+    let progress = SearchProgress::lasting(args.whole_s(&goal), goal.budget_s, output.voice());
     let mut rows = Vec::new();
     let finished = carry_out(&scenario, &about, &output, |keeping| {
-        let payload = payload(args.seed);
         let shards = u64::from(scenario.threads);
-        let own = |shard| {
-            let classes = instances.urls.len() as u16;
-            let own = RankSessions::new(payload.clone(), classes, shard, shards);
-            Box::new(own) as Box<dyn Sessions<Rank> + Send>
-        };
-        let mut sessions = |_seed: u64| (0..shards).map(own).collect();
+        let mut sessions = |_seed: u64| sessions(args.seed, instances.urls.len(), shards);
         let mut second = |interval: &_| progress.second(interval);
         let plant_plan = PlantPlan {
             base: plan.clone(),
@@ -325,17 +322,48 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
             .finish()?
             .ok_or_else(|| usage("--budget is too short for a single request; use a longer one"))?;
         let verdict = runs::verdict(verdict, &rows, &end, &goal, !args.qps.is_empty());
-        job.put(runs::record(&rows, instances.urls.len()));
+        let mut result = runs::record(&rows, instances.urls.len());
+        if args.target.is_empty() {
+            result.stages = stages::of_servers(&plan.targets);
+        }
+        if let (Some(found), true) = (job.seek_mut(), args.qps.is_empty()) {
+            found.finding.steps.extend(result.runs.iter().map(step));
+        }
+        job.put(result);
         Ok(JobEnd { end, results: job, verdict: Some(verdict), warnings: Vec::new() })
     });
     progress.done();
     let finished = finished?;
     let code = print(&finished, &output, &FORMS)?;
+    put_table(args, &output, &rows);
+    Ok(with_files(code))
+}
+
+/// Sessions of each thread of the generator, which send the same payload to each instance in turn.
+fn sessions(seed: u64, instances: usize, shards: u64) -> Vec<Box<dyn Sessions<Rank> + Send>> {
+    let payload = payload(seed);
+    let own = |shard| RankSessions::new(payload.clone(), instances as u16, shard, shards);
+    (0..shards).map(|shard| Box::new(own(shard)) as Box<dyn Sessions<Rank> + Send>).collect()
+}
+
+/// Writes FeedSim's table where `-o` says, or beside a kept record.
+fn put_table(args: &RankArgs, output: &Output, rows: &[Row]) {
     let kept = output.runs.is_some().then(|| PathBuf::from("feedsim_results.txt"));
     if let Some(path) = args.out.clone().or(kept) {
-        put_result("-o", &path, &csv(&rows));
+        put_result("-o", &path, &csv(rows));
     }
-    Ok(with_files(code))
+}
+
+/// A final run as a step of the search.
+fn step(run: &RankRun) -> Step {
+    Step {
+        kind: StepKind::Run,
+        at_s: run.to_s,
+        rate_per_s: Some(run.requested_qps),
+        low_per_s: None,
+        high_per_s: None,
+        held: Some(run.held),
+    }
 }
 
 /// Searches or runs the fixed rates; returns the results for the record, and the verdict.

@@ -8,5 +8,6 @@
 mod command;
 mod page;
 mod sessions;
+mod sheet;
 
 pub use command::RankArgs;

@@ -1,14 +1,21 @@
 //! The page of `rank`: the runs, each at a rate of its own, below the load line if there was a search.
 
+use crate::sheet;
 use plimsoll_job::line;
 use plimsoll_record::RunRecord;
 use plimsoll_record::rank::{RankResult, RankRun};
 use plimsoll_report::forms::{Below, Forms};
-use plimsoll_report::number::{counted, percent, significant};
+use plimsoll_report::number::{count, percent, significant};
 use plimsoll_report::page::{Column, Page, Tone};
 
 /// The forms in which a ranking benchmark is shown.
-pub const FORMS: Forms = Forms { page: sections, headline: in_brief, ..Forms::LOAD };
+pub const FORMS: Forms = Forms {
+    page: sections,
+    headline: in_brief,
+    figures: line::figures,
+    sheet: sheet::sheet,
+    ..Forms::LOAD
+};
 
 /// The instances' answers lie apart by more than this share of their mean: they did not do the same work.
 const SPREAD_MAX: f64 = 0.1;
@@ -39,18 +46,15 @@ fn in_brief(record: &RunRecord) -> Option<String> {
 /// Writes the last run as the headline: times of several rates together would describe none of them.
 fn headline(page: &mut Page<'_>, rank: &RankResult) {
     let Some(last) = rank.runs.last() else {
-        page.line("  no run came to its end", Tone::Bad);
+        page.headline("no run came to its end", Tone::Bad);
         return;
     };
     let text = format!(
-        "  {} requests/s of {}/s     response p50 {} ms   p95 {} ms   p99 {} ms",
+        "{} requests/s of {}/s in the last run",
         significant(last.achieved_qps),
         significant(last.requested_qps),
-        significant(last.p50_ms),
-        significant(last.p95_ms),
-        significant(last.p99_ms),
     );
-    page.line(&text, Tone::Strong);
+    page.headline(&text, Tone::Strong);
 }
 
 /// Writes all runs, and what each instance did in the last of them.
@@ -85,16 +89,28 @@ fn table(page: &mut Page<'_>, rank: &RankResult) {
     page.table(&columns, &rows);
     page.blank();
     let instances = &rank.instances;
+    let mut rows = Vec::new();
     for (index, instance) in instances.iter().enumerate().filter(|_| instances.len() > 1) {
-        let text = format!(
-            "instance {}: {}/s, p50 {} ms, p95 {} ms, {} failed",
-            index + 1,
-            significant(instance.achieved_per_s),
-            significant(instance.p50_ms),
-            significant(instance.p95_ms),
-            counted(instance.failed, "request")
-        );
-        page.entry(if index == 0 { "Instances" } else { "" }, &text, Tone::Plain);
+        rows.push((
+            vec![
+                format!("  {}", index + 1),
+                significant(instance.achieved_per_s),
+                significant(instance.p50_ms),
+                significant(instance.p95_ms),
+                count(instance.failed),
+            ],
+            if instance.failed > 0 { Tone::Bad } else { Tone::Plain },
+        ));
+    }
+    if !rows.is_empty() {
+        let columns = [
+            Column::text("Instances, last run"),
+            Column::number("answered/s", 0),
+            Column::number("p50 ms", 0),
+            Column::number("p95", 0),
+            Column::number("failed", 0),
+        ];
+        page.table(&columns, &rows);
     }
     let spread = rank.spread;
     if instances.len() > 1 && spread > SPREAD_MAX {
@@ -102,7 +118,7 @@ fn table(page: &mut Page<'_>, rank: &RankResult) {
             "the instances' answers lie {} apart: they do not have the same machine to themselves",
             percent(spread)
         );
-        page.entry("Warning", &text, Tone::Warn);
+        page.alert("Warning", &text, Tone::Warn);
     }
 }
 
@@ -132,9 +148,12 @@ mod tests {
             render(&record, None, &Style::default(), &[FORMS])
         };
         let text = page(&runs);
-        assert!(text.contains("40.0 requests/s of 40.0/s     response p50 777 ms"), "{text}");
+        assert!(
+            text.contains("\n           40.0 requests/s of 40.0/s in the last run\n"),
+            "{text}"
+        );
         let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("no {word} in {text}"));
-        assert!(place("20.0/s") < place("Verdict") && place("MISSED") < place("Verdict"));
+        assert!(place("MISSED") < place("40.0 requests/s of") && place("Runs  ") < place("20.0/s"));
         assert!(!text.contains("Latency, ms"), "times of both rates together: {text}");
         assert!(page(&[run(20.0, 21.0, false, true)]).contains("stopped"));
     }

@@ -26,13 +26,15 @@ use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::units::Span;
 use plimsoll_job::exit;
-use plimsoll_job::flags::{OutputFlags, PauseFlags};
+use plimsoll_job::flags::{PauseFlags, ResultFlags, WatchFlags};
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{note, print_out, style, with_files, write_results};
+use plimsoll_job::output::{Output, note, print_out, style, with_files};
 use plimsoll_job::requests::RowsFlags;
+use plimsoll_job::results::{Shown, write_results};
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
 use plimsoll_report::forms::Forms;
+use plimsoll_report::plain::printable;
 use plimsoll_workloads::corpus::{Corpus, CorpusOptions, Source, SyntheticOptions, synthetic};
 use std::path::{Path, PathBuf};
 
@@ -206,7 +208,9 @@ pub struct SearchArgs {
     import: Option<PathBuf>,
 
     #[command(flatten)]
-    output: OutputFlags,
+    results: ResultFlags,
+    #[command(flatten)]
+    watching: WatchFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -245,20 +249,26 @@ fn run(args: &SearchArgs) -> Result<u8> {
         print_out(&shown_queries(&spec)?)?;
         return Ok(exit::FINE);
     }
-    let output = args.output.output();
+    let output = Output { watch: args.watching.watch.clone(), ..args.results.output() };
     output.check()?;
     let finished = matrix::run(&spec, args, &output)?;
     print(&finished.record, finished.folder.as_deref(), args)?;
     if finished.record.verdict.kind != plimsoll_core::verdict::VerdictKind::Valid {
-        let reasons = finished.record.verdict.reasons.join("; ");
+        let reasons = printable(&finished.record.verdict.reasons.join("; "));
         note(&format!("plimsoll: {}: {reasons}", finished.record.verdict.kind.name()));
     }
     Ok(with_files(exit::of_record(&finished.record)))
 }
 
 fn print(record: &RunRecord, folder: Option<&Path>, args: &SearchArgs) -> Result<()> {
-    if !write_results(&args.output.output(), record, &[FORMS])? {
-        print_out(&plimsoll_report::text::render(record, folder, &style(), &[FORMS]))?;
+    let shown = Shown { record, folder, course: None };
+    if !write_results(&args.results.output(), shown, &[FORMS])? {
+        print_out(&plimsoll_report::text::render(
+            record,
+            folder,
+            &style(args.results.verbose),
+            &[FORMS],
+        ))?;
     }
     Ok(())
 }

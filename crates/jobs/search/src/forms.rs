@@ -1,6 +1,6 @@
 //! The forms in which a search matrix is shown.
 
-use crate::{compare, csv, page};
+use crate::{compare, csv, figures, page, sheet};
 use plimsoll_report::forms::Forms;
 
 /// The page, the CSV and the comparison of a search matrix.
@@ -8,5 +8,7 @@ pub const FORMS: Forms = Forms {
     page: page::sections,
     csv: |record| record.job_results.search().map(csv::rows),
     headline: page::headline,
+    figures: figures::figures,
     compare: compare::records,
+    sheet: sheet::sheet,
 };

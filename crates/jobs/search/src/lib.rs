@@ -28,13 +28,15 @@ mod command;
 mod compare;
 mod csv;
 pub mod dialect;
+mod figures;
 mod forms;
 mod page;
 mod pipe_table;
-mod printed_table;
+pub mod printed_table;
 pub mod probe;
 pub mod query;
 pub mod sessions;
+mod sheet;
 pub mod spec;
 pub mod truth;
 

@@ -5,14 +5,16 @@ mod answers;
 use crate::pipe_table::pipe_table;
 use plimsoll_record::RunRecord;
 use plimsoll_record::search::scaling::scaling;
-use plimsoll_record::search::{Cell, Group, SearchResult};
+use plimsoll_record::search::{Cell, Group, Load, Probe, ProbeAnswer, SearchResult};
 use plimsoll_report::forms::Below;
 use plimsoll_report::number::{bytes, count, counted, lasting, percent, rate, significant, time};
 use plimsoll_report::page::{Column, Page, Tone};
-use plimsoll_report::plain::printable;
+use plimsoll_report::plain::{columns_of, printable};
 
 /// With more cells than this, their details are left to CSV and JSON.
 const DETAILED_MAX: usize = 60;
+/// Fewer numbers of users than this say nothing of where the rate stops growing.
+const KNEE_FROM: usize = 3;
 
 /// Returns the number of cells with a rate.
 pub fn headline(record: &RunRecord) -> Option<String> {
@@ -31,24 +33,37 @@ pub fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
 
 fn whole(page: &mut Page<'_>, search: &SearchResult) {
     head(page, search);
+    for load in &search.loads {
+        if let Some(trouble) = &load.trouble {
+            let text = format!("{}: {}", place_of(load), printable(trouble));
+            page.alert("No ingest", &text, Tone::Bad);
+        }
+    }
     for group in &search.groups {
         for engine in &search.engines {
             table(page, search, &engine.name, *group);
         }
     }
-    if search.cells.len() <= DETAILED_MAX {
-        details(page, search);
-    } else {
-        page.note(
-            "Response times, N/X, intervals and CPU of each cell: plimsoll report --format csv (or json)",
-        );
-        page.blank();
+    if page.is_verbose() {
+        if search.cells.len() <= DETAILED_MAX {
+            details(page, search);
+        } else {
+            page.note("Response times, intervals and CPU time of each cell: plimsoll report --format csv (or json)");
+            page.blank();
+        }
+        loads(page, search);
     }
-    loads(page, search);
     probes(page, search);
     answers::disagreements(page, search);
     answers::recall(page, search);
-    spent(page, search);
+    if page.is_verbose() {
+        spent(page, search);
+    }
+}
+
+/// `mine, 1GB, 5 shards`
+fn place_of(load: &Load) -> String {
+    format!("{}, {}, {}", printable(&load.engine), load.size, counted(load.shards.into(), "shard"))
 }
 
 fn head(page: &mut Page<'_>, search: &SearchResult) {
@@ -58,11 +73,12 @@ fn head(page: &mut Page<'_>, search: &SearchResult) {
         // What somebody else has not printed may never have been planned.
         _ => search.cells.len(),
     };
-    let line = format!(
-        "  {with_number} of {planned} cells have a number, {} were withheld",
-        search.cells.len() - with_number
-    );
-    page.line(&line, Tone::Strong);
+    let mut line = format!("{with_number} of {} measured", counted(planned as u64, "cell"));
+    let withheld = search.cells.len() - with_number;
+    if withheld > 0 {
+        line += &format!(", {withheld} without a number, for the reasons below their table");
+    }
+    page.headline(&line, Tone::Strong);
     let mut about = format!("text {}", printable(&search.corpus));
     if !search.order.is_empty() {
         about += &format!(", order {}", search.order);
@@ -97,7 +113,6 @@ fn table(page: &mut Page<'_>, search: &SearchResult, engine: &str, group: Group)
         group.distance,
         counted(group.shards.into(), "shard")
     );
-    page.line(&title, Tone::Strong);
     let mut notes: Vec<String> = Vec::new();
     let mut rows = vec![
         [vec!["Users".to_owned()], search.sizes.iter().map(|s| s.label.clone()).collect()].concat(),
@@ -116,8 +131,12 @@ fn table(page: &mut Page<'_>, search: &SearchResult, engine: &str, group: Group)
         }
         rows.push(row);
     }
-    for line in pipe_table(&rows) {
-        page.line(&line, Tone::Plain);
+    for part in parts_within(&rows, page.width()) {
+        page.blank();
+        page.line(&title, Tone::Strong);
+        for line in pipe_table(&part) {
+            page.line(&line, Tone::Plain);
+        }
     }
     for (index, note) in notes.iter().enumerate() {
         page.note(&format!("[{}] {}", index + 1, printable(note)));
@@ -126,11 +145,30 @@ fn table(page: &mut Page<'_>, search: &SearchResult, engine: &str, group: Group)
         page.note(&format!("- {}", printable(&reason)));
     }
     for (size, column) in search.sizes.iter().zip(&columns) {
-        if let Some(line) = growth(column) {
+        if let Some(line) = growth(column).filter(|_| page.is_verbose()) {
             page.note(&format!("{}: {line}", size.label));
         }
     }
     page.blank();
+}
+
+/// The table in parts of which each is as wide as the page at most: a table that is pasted or read back must not be broken.
+fn parts_within(rows: &[Vec<String>], width: usize) -> Vec<Vec<Vec<String>>> {
+    let wide = |part: &[Vec<String>]| {
+        pipe_table(part).iter().map(|line| columns_of(line)).max().unwrap_or(0)
+    };
+    let columns = rows.first().map_or(0, Vec::len);
+    let (mut parts, mut from) = (Vec::new(), 1);
+    while from < columns {
+        let part = |to: usize| -> Vec<Vec<String>> {
+            rows.iter().map(|row| [&row[..1], &row[from..to]].concat()).collect()
+        };
+        let fits = (from + 1..=columns).rev().find(|to| wide(&part(*to)) <= width);
+        let to = fits.unwrap_or(from + 1);
+        parts.push(part(to));
+        from = to;
+    }
+    parts
 }
 
 /// The mark that every number of a table has.
@@ -179,20 +217,25 @@ fn growth(column: &[&Cell]) -> Option<String> {
     if scaling.speedups.len() < 2 {
         return None;
     }
-    let speedups: Vec<String> =
-        scaling.speedups.iter().map(|(users, by)| format!("{users}: {by:.2}")).collect();
-    let mut line = format!("X(N)/X(1) {}", speedups.join("  "));
-    if let Some(knee) = scaling.knee_users {
-        let still = if scaling.still_growing { "; still growing" } else { "" };
-        line += &format!(", knee at {knee:.1} users{still}");
+    let speedups: Vec<String> = scaling
+        .speedups
+        .iter()
+        .filter(|(users, _)| *users != 1)
+        .map(|(users, by)| format!("{by:.2} times with {users}"))
+        .collect();
+    let mut line = format!("rate over that of 1 user: {} users", speedups.join(", "));
+    let knee = scaling.knee_users.filter(|_| scaling.speedups.len() >= KNEE_FROM);
+    if let Some(knee) = knee.filter(|_| !scaling.still_growing) {
+        line += &format!("; more than {knee:.1} users only wait for each other");
     }
     Some(line)
 }
 
 fn details(page: &mut Page<'_>, search: &SearchResult) {
     let columns = [
-        Column::text("engine"),
-        Column::number("k x S", 0),
+        Column::text("Cells"),
+        Column::number("distance", 7),
+        Column::number("shards", 8),
         Column::number("text", 0),
         Column::number("users", 0),
         Column::number("ok/s", 0),
@@ -201,7 +244,7 @@ fn details(page: &mut Page<'_>, search: &SearchResult) {
         Column::number("p95", 0),
         Column::number("p99", 3),
         Column::number("mean", 0),
-        Column::number("N/X", 6),
+        Column::number("users/rate", 6),
         Column::number("CPU ms", 4),
         Column::number("failed", 1),
     ];
@@ -217,8 +260,9 @@ fn details(page: &mut Page<'_>, search: &SearchResult) {
                 format!("+-{}", rate(high - cell.raw_ok_per_s))
             });
             let cells = vec![
-                printable(&cell.key.engine),
-                format!("{}x{}", cell.key.distance, cell.key.shards),
+                format!("  {}", printable(&cell.key.engine)),
+                cell.key.distance.to_string(),
+                cell.key.shards.to_string(),
                 cell.key.size.clone(),
                 cell.key.users.to_string(),
                 cell.ok_per_s.map_or("-".to_owned(), rate),
@@ -239,28 +283,23 @@ fn details(page: &mut Page<'_>, search: &SearchResult) {
     }
     page.table(&columns, &rows);
     page.note(
-        "k x S: distance and shards; 95 %: the interval over repeats; N/X: what users and rate imply for the mean; \
-         CPU ms: the server's, for each successful request",
+        "95 %: the interval over repeats; users/rate: the mean response time that Little's law gives; CPU ms: the \
+         server's, for each successful request",
     );
     page.blank();
 }
 
 fn loads(page: &mut Page<'_>, search: &SearchResult) {
-    if search.loads.is_empty() {
+    let ingested: Vec<&Load> = search.loads.iter().filter(|load| load.trouble.is_none()).collect();
+    if ingested.is_empty() {
         return;
     }
     page.line("Ingest", Tone::Strong);
-    for load in &search.loads {
-        let place = format!(
-            "{}, {}, {}",
-            printable(&load.engine),
-            load.size,
-            counted(load.shards.into(), "shard")
-        );
-        let what = match (&load.trouble, load.reused) {
-            (Some(trouble), _) => format!("NOT INGESTED: {}", printable(trouble)),
-            (None, true) => format!("{} documents from an earlier run", count(load.documents)),
-            (None, false) => {
+    for load in ingested {
+        let place = place_of(load);
+        let what = match load.reused {
+            true => format!("{} documents from an earlier run", count(load.documents)),
+            false => {
                 let mut what = format!(
                     "{} documents in {}, {}/s, {} MB/s, searchable after {}",
                     count(load.documents),
@@ -285,56 +324,27 @@ fn loads(page: &mut Page<'_>, search: &SearchResult) {
                 what
             }
         };
-        let tone = if load.trouble.is_some() { Tone::Bad } else { Tone::Plain };
-        page.line(&format!("  {place}: {what}"), tone);
+        page.line(&format!("  {place}: {what}"), Tone::Plain);
     }
     page.blank();
 }
 
+/// The edit distances that engines search with: all of them on a verbose page, otherwise those that are not the ones asked for.
 fn probes(page: &mut Page<'_>, search: &SearchResult) {
-    if search.probes.is_empty() {
+    let is_odd = |probe: &&Probe| {
+        let clamped = |answer: &ProbeAnswer| probe.clamped_to(answer.distance).is_some();
+        page.is_verbose() || probe.trouble.is_some() || probe.asked.iter().any(clamped)
+    };
+    let probes: Vec<&Probe> = search.probes.iter().filter(is_odd).collect();
+    if probes.is_empty() {
         return;
     }
-    page.line("Edit distances: asked -> words found at", Tone::Strong);
-    let mut swaps = Vec::new();
-    for probe in &search.probes {
-        let engine = printable(&probe.engine);
-        if let Some(trouble) = &probe.trouble {
-            page.line(&format!("  {engine}: unknown: {}", printable(trouble)), Tone::Warn);
-            continue;
-        }
-        let mut clamped = false;
-        let asked: Vec<String> = probe
-            .asked
-            .iter()
-            .map(|answer| {
-                let found = match (&answer.refused, answer.found.as_slice()) {
-                    (Some(_), _) => "refused".to_owned(),
-                    (None, []) => "nothing".to_owned(),
-                    (None, found) => found.iter().map(u8::to_string).collect::<Vec<_>>().join(","),
-                };
-                let mark = probe.clamped_to(answer.distance).is_some();
-                clamped |= mark;
-                format!("{} -> {found}{}", answer.distance, if mark { " CLAMPED" } else { "" })
-            })
-            .collect();
-        let tone = if clamped { Tone::Warn } else { Tone::Plain };
-        page.line(&format!("  {engine}: {}", asked.join("   ")), tone);
-        for answer in &probe.asked {
-            if let Some(refused) = &answer.refused {
-                page.line(
-                    &format!("    distance {} refused: {}", answer.distance, printable(refused)),
-                    Tone::Plain,
-                );
-            }
-        }
-        if probe.swap_is_one == Some(true) {
-            swaps.push(engine.clone());
-        }
-        if probe.inside == Some(true) {
-            page.line(&format!("    {engine} finds the word inside longer words too"), Tone::Plain);
-        }
+    page.line("Edit distances: requested -> those of the words that were found", Tone::Strong);
+    for probe in &probes {
+        probed(page, probe);
     }
+    let swaps = probes.iter().filter(|probe| probe.swap_is_one == Some(true));
+    let swaps: Vec<String> = swaps.map(|probe| printable(&probe.engine)).collect();
     if !swaps.is_empty() {
         let told = format!(
             "  {}: two neighbouring letters that change places are one edit, not two",
@@ -345,6 +355,42 @@ fn probes(page: &mut Page<'_>, search: &SearchResult) {
     page.blank();
 }
 
+fn probed(page: &mut Page<'_>, probe: &Probe) {
+    let engine = printable(&probe.engine);
+    if let Some(trouble) = &probe.trouble {
+        page.line(&format!("  {engine}: unknown: {}", printable(trouble)), Tone::Warn);
+        return;
+    }
+    let mut clamped = false;
+    let asked: Vec<String> = probe
+        .asked
+        .iter()
+        .map(|answer| {
+            let found = match (&answer.refused, answer.found.as_slice()) {
+                (Some(_), _) => "rejected".to_owned(),
+                (None, []) => "nothing".to_owned(),
+                (None, found) => found.iter().map(u8::to_string).collect::<Vec<_>>().join(","),
+            };
+            let mark = probe.clamped_to(answer.distance).is_some();
+            clamped |= mark;
+            format!("{} -> {found}{}", answer.distance, if mark { " CLAMPED" } else { "" })
+        })
+        .collect();
+    let tone = if clamped { Tone::Warn } else { Tone::Plain };
+    page.line(&format!("  {engine}: {}", asked.join("; ")), tone);
+    for answer in &probe.asked {
+        if let Some(refused) = &answer.refused {
+            page.line(
+                &format!("    distance {} rejected: {}", answer.distance, printable(refused)),
+                Tone::Plain,
+            );
+        }
+    }
+    if probe.inside == Some(true) {
+        page.line(&format!("    {engine} finds the word inside longer words too"), Tone::Plain);
+    }
+}
+
 fn spent(page: &mut Page<'_>, search: &SearchResult) {
     let spent = &search.time;
     if spent.total_s <= 0.0 {
@@ -352,7 +398,7 @@ fn spent(page: &mut Page<'_>, search: &SearchResult) {
     }
     let text = format!(
         "{} in all: cells {} (warming up {}), ingesting {} (waiting until searchable {}), starting engines {}, \
-         asking each query once {}, other {}; {} of the time without ingesting was spent outside cells",
+         sending each query once {}, other {}; {} of the time not spent ingesting was spent outside cells",
         lasting(spent.total_s),
         lasting(spent.cells_s),
         lasting(spent.warming_s),

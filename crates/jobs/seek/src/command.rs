@@ -36,7 +36,7 @@ Examples:
     plimsoll seek http://127.0.0.1:8080 --queries queries.txt --check vespa \\
       --slo p95=100ms --slo p99=1s --slo errors=0.1% --budget 10m --width 3%
   The load line over half an hour, for a target that scales or warms up; Ctrl-C ends it earlier:
-    plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --watch --budget 30m
+    plimsoll seek http://127.0.0.1:8080/ --slo p95=100ms --over-time --budget 30m
   A limit for one kind of query of a mix, and another one for all:
     plimsoll seek http://127.0.0.1:8080 --queries queries.txt --class fuzzy=fuzzy \\
       --slo 'p95{class=fuzzy}=200ms' --slo p99=1s
@@ -53,8 +53,8 @@ Examples:
   A target whose load line is known, to try it on (M/M/4, 163.04 per second at p95=100ms):
     plimsoll serve queue --servers 4 --service exponential:20ms --port 8080
 
-Exit codes: 0 a rate was certified (--watch: a stretch has an interval), 2 no rate holds the limits,
-3 not valid, 4 the target failed, 64 wrong usage.";
+Exit codes: 0 a rate was certified (--over-time: a stretch has an interval), 2 no rate holds the
+limits, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Find the highest rate at which limits hold, with an interval
 ///
@@ -117,7 +117,7 @@ pub struct SeekArgs {
     ///
     /// plimsoll offers load around the line until the budget is over.
     #[arg(long, conflicts_with = "strategy", help_heading = "Search")]
-    watch: bool,
+    over_time: bool,
 
     /// Number of connections [default: as needed]
     ///
@@ -214,7 +214,7 @@ impl SeekArgs {
         };
         let connections_fixed =
             self.connections.is_some() || scenario.targets.iter().any(is_database);
-        let (method, watches) = (self.search.strategy, self.watch);
+        let (method, watches) = (self.search.strategy, self.over_time);
         Ok(Task { scenario, goal, method, watches, arrivals, limits_ns, connections_fixed })
     }
 }

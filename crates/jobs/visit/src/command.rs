@@ -23,7 +23,8 @@ use plimsoll_job::flags::{OutputFlags, TlsFlags};
 use plimsoll_job::headers::read_headers;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
-use plimsoll_job::output::{Output, note, print_out, write_results};
+use plimsoll_job::output::{Output, note, print_out};
+use plimsoll_job::results::write_results;
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
@@ -337,9 +338,14 @@ impl VisitArgs {
         }
         let (destination, _) = self.destination();
         let to_stdout = destination == Destination::Stdout && !self.measure;
-        if to_stdout && self.output.json.as_deref() == Some(Path::new("-")) {
+        if to_stdout && self.output.results.json.as_deref() == Some(Path::new("-")) {
             return Err(usage(
                 "the documents and --json - cannot both go to stdout; use --out FILE",
+            ));
+        }
+        if to_stdout && self.output.outlets.takes_stdout() {
+            return Err(usage(
+                "the documents and --stream - cannot both go to stdout; use --out FILE",
             ));
         }
         if to_stdout && self.resume.is_some() {
@@ -442,8 +448,8 @@ fn not_begun(task: &Task, output: &Output, kind: VerdictKind, why: String) -> Re
 
 /// Prints the result; to stderr if the documents go to stdout.
 fn show(finished: &Finished, output: &Output, documents_on_stdout: bool) -> Result<u8> {
-    if !write_results(output, &finished.record, &[FORMS])? {
-        let text = page(finished, &FORMS);
+    if !write_results(output, finished, &[FORMS])? {
+        let text = page(finished, output, &FORMS);
         match documents_on_stdout {
             true if output.quiet => {}
             true => note(text.trim_end()),

@@ -1,5 +1,6 @@
 //! The page of a visit.
 
+use crate::sheet;
 use plimsoll_record::RunRecord;
 use plimsoll_record::visit::{TimeShares, VisitResult};
 use plimsoll_report::forms::{Below, Forms};
@@ -10,6 +11,8 @@ use plimsoll_report::plain::printable;
 /// The forms in which a visit is shown.
 pub const FORMS: Forms = Forms {
     page: sections,
+    sheet: sheet::sheet,
+    figures: crate::figures::figures,
     headline: |record| Some(counted(record.job_results.visit()?.documents, "document")),
     ..Forms::LOAD
 };
@@ -33,19 +36,26 @@ fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
 
 fn one(page: &mut Page<'_>, visit: &VisitResult) {
     let head = format!(
-        "  {} documents     {}/s   {} Gbit/s",
-        count(visit.documents + visit.removes),
+        "{}, {}/s, {} Gbit/s",
+        counted(visit.documents + visit.removes, "document"),
         significant(visit.documents_per_s),
         significant(visit.gbps)
     );
-    page.line(&head, Tone::Strong);
-    page.blank();
+    page.headline(&head, Tone::Strong);
     let (text, tone) = completeness(visit);
-    page.entry("Complete", &text, tone);
+    page.alert("Complete", &text, tone);
     if visit.slices == 0 {
-        return page.blank();
+        return;
     }
     missing(page, visit);
+    if visit.output_limited_s >= LIMITED_SHOWN_S || visit.output_last_s >= LIMITED_SHOWN_S {
+        let text = format!(
+            "the output was the limit for {} s, in which nothing was received; {} s more to write the rest",
+            significant(visit.output_limited_s),
+            significant(visit.output_last_s)
+        );
+        page.alert("Limit", &text, Tone::Warn);
+    }
     let mut ids = format!("digest {}", printable(&visit.id_digest));
     if visit.removes > 0 {
         ids += &format!("; {} of them removed documents", count(visit.removes));
@@ -53,26 +63,34 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
     if visit.duplicates > 0 {
         ids += &format!("; {} duplicates were left out", count(visit.duplicates));
     }
-    page.entry("Ids", &ids, Tone::Plain);
+    if page.is_verbose() || visit.removes > 0 || visit.duplicates > 0 {
+        page.entry("Ids", &ids, Tone::Plain);
+    }
     if visit.resumed_from > 0 {
         let text = format!("{} documents are from an earlier run", count(visit.resumed_from));
         page.entry("Resumed", &text, Tone::Plain);
     }
     let text = format!(
-        "{} in {} s, {} replies of {}; {} s of CPU per GB",
+        "{} in {} s, {} of {}; {} s of CPU per GB",
         bytes(visit.bytes as f64),
         significant(visit.seconds),
-        count(visit.replies),
+        if visit.replies == 1 {
+            "1 reply".to_owned()
+        } else {
+            format!("{} replies", count(visit.replies))
+        },
         if visit.form == "lines" { "JSON lines" } else { "one object" },
         significant(visit.cpu_s_per_gb)
     );
     page.entry("Received", &text, Tone::Plain);
-    times(page, visit);
+    if page.is_verbose() {
+        times(page, visit);
+    }
     for (index, file) in visit.files.iter().take(3).enumerate() {
         page.entry(if index == 0 { "Output" } else { "" }, &printable(file), Tone::Plain);
     }
     if visit.files.len() > 3 {
-        page.note(&format!("and {} files more", visit.files.len() - 3));
+        page.entry("", &format!("and {} files more", visit.files.len() - 3), Tone::Plain);
     }
     page.blank();
 }
@@ -81,10 +99,8 @@ fn one(page: &mut Page<'_>, visit: &VisitResult) {
 fn completeness(visit: &VisitResult) -> (String, Tone) {
     if visit.complete {
         let text = format!(
-            "{} of {} slices ended; {} replies hold as many documents as they claim",
-            visit.slices_done,
-            visit.slices,
-            count(visit.replies)
+            "{} of {} slices ended; all replies hold as many documents as they claim",
+            visit.slices_done, visit.slices
         );
         (text, Tone::Good)
     } else if visit.slices == 0 {
@@ -115,11 +131,11 @@ fn missing(page: &mut Page<'_>, visit: &VisitResult) {
             format!("from continuation {}", printable(token))
         });
         let text = format!("slice {} {place}: {}", slice.slice, printable(&slice.reason));
-        page.entry("Missing", &text, Tone::Bad);
+        page.alert("Missing", &text, Tone::Bad);
     }
     if unfinished.len() > UNFINISHED_MAX {
         let more = unfinished.len() - UNFINISHED_MAX;
-        page.note(&format!("and {more} slices more; the record has all"));
+        page.alert("Missing", &format!("and {more} slices more; the record has all"), Tone::Bad);
     }
 }
 
@@ -130,14 +146,6 @@ fn times(page: &mut Page<'_>, visit: &VisitResult) {
         let times = &visit.first_byte_ms;
         let text = format!("p50 {} ms, p99 {} ms", millis(times.p50), millis(times.p99));
         page.entry("First byte", &text, Tone::Plain);
-    }
-    if visit.output_limited_s >= LIMITED_SHOWN_S || visit.output_last_s >= LIMITED_SHOWN_S {
-        let text = format!(
-            "the output was the limit for {} s, in which nothing was received; {} s more to write the rest",
-            significant(visit.output_limited_s),
-            significant(visit.output_last_s)
-        );
-        page.entry("Limit", &text, Tone::Warn);
     }
     if let Some(at_once) = visit.slices_at_once.filter(|_| !visit.slices_tried.is_empty()) {
         let tried: Vec<_> = visit
@@ -161,8 +169,7 @@ fn shares(time: &TimeShares) -> String {
 
 fn matrix(page: &mut Page<'_>, visit: &VisitResult) {
     let best = visit.matrix.iter().map(|cell| cell.documents_per_s).fold(0.0, f64::max);
-    page.line(&format!("  at most {} documents/s", significant(best)), Tone::Strong);
-    page.blank();
+    page.headline(&format!("at most {} documents/s", significant(best)), Tone::Strong);
     let columns = [
         Column::number("slices", 0),
         Column::text("replies"),

@@ -6,8 +6,14 @@
 use super::item::{Item, document, line_item};
 use super::json_front::Scan;
 use super::reply_error::{ITEM_BYTES_MAX, ReplyError, form};
+use plimsoll_core::holding::Hold;
 use plimsoll_workloads::json_skip::{ContainerEnd, container_length};
 use serde_json::Value;
+
+/// Bytes of a member that are looked at again with every piece.
+const OFTEN_BYTES: usize = 64 << 10;
+/// A buffer above this many bytes is given back when it is empty.
+const RETAINED_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -38,9 +44,12 @@ pub struct ReplyReader {
     place: Place,
     /// Bytes that are not used up.
     held: Vec<u8>,
+    hold: Hold,
     /// State of the search for the end of the current document or line.
     end: ContainerEnd,
     line_scanned: usize,
+    /// A member that has not come whole is looked at again when this many bytes of it are there.
+    wait_for: usize,
 }
 
 impl Default for ReplyReader {
@@ -48,8 +57,10 @@ impl Default for ReplyReader {
         Self {
             place: Place::Start,
             held: Vec::new(),
+            hold: Hold::default(),
             end: ContainerEnd::default(),
             line_scanned: 0,
+            wait_for: 0,
         }
     }
 }
@@ -58,9 +69,10 @@ impl ReplyReader {
     /// Makes it ready for the next reply.
     pub fn clear(&mut self) {
         self.place = Place::Start;
-        self.held.clear();
+        self.forget();
         self.end = ContainerEnd::default();
         self.line_scanned = 0;
+        self.wait_for = 0;
     }
 
     /// In which form the reply comes, once its first key is there.
@@ -83,6 +95,10 @@ impl ReplyReader {
         each: &mut impl FnMut(Item<'_>),
     ) -> Result<(), ReplyError> {
         let mut held = std::mem::take(&mut self.held);
+        if !self.hold.covers(held.len() + piece.len()) {
+            self.hold = Hold::default();
+            return Err(ReplyError::NoRoom);
+        }
         held.extend_from_slice(piece);
         let mut at = 0;
         let mut result = Ok(());
@@ -101,7 +117,19 @@ impl ReplyReader {
             result = Err(ReplyError::TooLong);
         }
         self.held = held;
+        if result.is_err() || self.held.is_empty() {
+            self.forget();
+        }
         result
+    }
+
+    /// Forgets what was not used up, and gives back a buffer that has grown large.
+    fn forget(&mut self) {
+        self.held.clear();
+        if self.held.capacity() > RETAINED_BYTES {
+            self.held = Vec::new();
+        }
+        self.hold = Hold::default();
     }
 
     /// The reply is through.
@@ -109,6 +137,9 @@ impl ReplyReader {
     /// # Errors
     /// [`ReplyError::Truncated`] when it cannot be.
     pub fn end(&mut self, each: &mut impl FnMut(Item<'_>)) -> Result<(), ReplyError> {
+        if std::mem::take(&mut self.wait_for) > 0 {
+            self.feed(b"", each)?;
+        }
         if self.place == Place::Lines && !self.held.iter().all(u8::is_ascii_whitespace) {
             // The last line may come without its line end.
             self.feed(b"\n", each)?;
@@ -127,9 +158,17 @@ impl ReplyReader {
         each: &mut impl FnMut(Item<'_>),
     ) -> Result<Option<usize>, ReplyError> {
         match self.place {
-            Place::Start => self.start(bytes),
+            // From the front each time: twice as much must be there, or a reply in small pieces would take a time that grows
+            // with the square of its length.
+            Place::Start | Place::Key if bytes.len() < self.wait_for => Ok(None),
+            Place::Start | Place::Key => {
+                let is_start = self.place == Place::Start;
+                let found = if is_start { self.start(bytes) } else { self.member(bytes, each) };
+                let is_long = matches!(found, Ok(None)) && bytes.len() > OFTEN_BYTES;
+                self.wait_for = if is_long { 2 * bytes.len() } else { 0 };
+                found
+            }
             Place::Lines => self.line(bytes, each),
-            Place::Key => self.member(bytes, each),
             Place::Documents => self.element(bytes, each),
             Place::Done if bytes.iter().all(u8::is_ascii_whitespace) => Ok(None),
             Place::Done => Err(form("there are bytes after its end", bytes)),

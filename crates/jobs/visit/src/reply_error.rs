@@ -14,6 +14,14 @@ pub enum ReplyError {
     /// One document or line is longer than [`ITEM_BYTES_MAX`].
     #[error("a document or line of the reply is longer than 128 MiB")]
     TooLong,
+    /// The unfinished documents and lines of all slices take all the memory that there is for them.
+    #[error(
+        "the unfinished documents of all slices are longer than 512 MiB; use a lower --concurrency"
+    )]
+    NoRoom,
+    /// The continuation token is longer than an address may be.
+    #[error("the continuation token of the reply is longer than 32 KiB")]
+    LongToken,
     /// It ends before its end.
     #[error("the reply ends in the middle")]
     Truncated,

@@ -58,6 +58,16 @@ fn an_object_is_read() {
 }
 
 #[test]
+fn a_long_member_in_small_pieces_is_not_read_again_with_each_of_them() {
+    // With a look from the front for each piece, this takes 10^12 steps and more.
+    let text = "x".repeat(16 << 20);
+    let reply = format!("{{\"trace\":\"{text}\",\"documents\":[],\"documentCount\":0}}");
+    let pieces: Vec<&[u8]> = reply.as_bytes().chunks(64).collect();
+    let (seen, result) = read(&pieces);
+    assert_eq!((seen, result), (vec!["Documents".to_owned(), "Count(0)".to_owned()], Ok(())));
+}
+
+#[test]
 fn lines_are_read() {
     let (seen, end) = read(&[LINES.as_bytes()]);
     assert_eq!(end, Ok(()));

@@ -127,7 +127,7 @@ where
         Turn::Ask(Submission { class: 0, item: u64::from(step.slice), idempotent: true })
     }
 
-    fn part(&mut self, client: u32, _what: &Submission, bytes: &[u8], times: Times) {
+    fn part(&mut self, client: u32, _what: &Submission, bytes: &[u8], times: Times) -> bool {
         let index = self.index(client);
         let visit = self.visit.clone();
         self.now_ns = self.now_ns.max(times.done_ns);
@@ -145,6 +145,7 @@ where
         slice.piece(bytes, &visit.around(index, Waits::default()), &mut self.lines);
         // Under the slice's lock, so that whoever saves the visit sees both or neither.
         visit.output.write(index, &self.lines);
+        slice.is_wanted()
     }
 
     fn judge(
@@ -184,13 +185,18 @@ where
     }
 
     fn lost(&mut self, client: u32, _what: &Submission, failure: Failure, times: Times) {
-        let reason = format!("the request failed: {}", failure.name());
         let visit = self.visit.clone();
         self.now_ns = self.now_ns.max(times.done_ns);
         let mut slice = visit.slice(self.index(client));
+        // A reply that was of no use and did not end has failed for that, and not because it took long.
+        let broken = slice.broken();
+        let reason = match &broken {
+            Some(why) => why.clone(),
+            None => format!("the request failed: {}", failure.name()),
+        };
         self.no_longer_awaited(slice.awaits_first());
         slice.failed(&reason, times.done_ns, visit.failures_max);
-        if failure == Failure::Timeout {
+        if failure == Failure::Timeout && broken.is_none() {
             visit.timed_out(self.forms.len());
         }
         let over = slice.given_up.is_some();

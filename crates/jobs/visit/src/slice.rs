@@ -129,7 +129,12 @@ pub struct Slice {
     /// Documents of replies that failed, or before a resume, and not again since: no token covers it.
     uncovered: IdSet,
     last_ended_ns: u64,
+    /// Token of the request whose reply is awaited.
+    asked: Option<String>,
 }
+
+/// Longest continuation token: it is part of the address of the next request.
+const TOKEN_BYTES_MAX: usize = 32 << 10;
 
 /// Facts about the visit that a slice needs.
 pub struct Surroundings<'a> {
@@ -155,10 +160,19 @@ impl Slice {
 
     /// A request goes out, when this much time had been lost to the output.
     pub fn begin(&mut self, waits: Waits) {
+        self.asked = self.progress.token.clone();
         self.reader.clear();
         self.unpacked.clear();
         self.reply = Reply::default();
         self.lost.begun = waits;
+    }
+
+    /// Time for which the reply that is not through has been received, ns, without what was lost to the output.
+    pub fn receiving_ns(&self, now_ns: u64, waits: Waits) -> u64 {
+        let is_through = self.reply.first_ns == 0 || self.last_ended_ns >= self.reply.first_ns;
+        let held_ns = waits.held_ns.saturating_sub(self.lost.first.held_ns);
+        let passed_ns = now_ns.saturating_sub(self.reply.first_ns).saturating_sub(held_ns);
+        if is_through { 0 } else { passed_ns }
     }
 
     /// Returns whether nothing of the reply has come yet.
@@ -191,14 +205,22 @@ impl Slice {
         }
         let mut unpacked = std::mem::take(&mut self.unpacked);
         let mut reader = std::mem::take(&mut self.reader);
-        let read = match unpacked.plain(bytes) {
-            Ok(plain) => reader.feed(plain, &mut |item| self.take(item, around, lines)),
-            Err(error) => Err(error),
-        };
+        let read = unpacked
+            .plain(bytes, |plain| reader.feed(plain, &mut |item| self.take(item, around, lines)));
         self.form = reader.form().or(self.form);
         (self.reader, self.unpacked) = (reader, unpacked);
         // A document of another path has been noticed on the way.
         self.reply.broken = self.reply.broken.take().or(read.err());
+    }
+
+    /// Returns whether more of the reply is wanted.
+    pub fn is_wanted(&self) -> bool {
+        self.reply.broken.is_none()
+    }
+
+    /// The reason why the reply is of no use, if it is of none.
+    pub fn broken(&self) -> Option<String> {
+        self.reply.broken.as_ref().map(ToString::to_string)
     }
 
     fn take(&mut self, item: Item<'_>, around: &Surroundings<'_>, lines: &mut Lines) {
@@ -229,6 +251,10 @@ impl Slice {
             Item::Progress { token, percent } => {
                 if let Some(percent) = percent {
                     self.progress.percent = percent;
+                }
+                if token.as_ref().is_some_and(|token| token.len() > TOKEN_BYTES_MAX) {
+                    self.reply.broken.get_or_insert(ReplyError::LongToken);
+                    return;
                 }
                 if let Some(token) = &token {
                     self.adopt(token);
@@ -291,7 +317,9 @@ impl Slice {
             let kind = match error {
                 ReplyError::Truncated => Failure::Short,
                 ReplyError::Form(_) => Failure::Check,
-                ReplyError::TooLong => Failure::Protocol,
+                ReplyError::TooLong | ReplyError::LongToken | ReplyError::NoRoom => {
+                    Failure::Protocol
+                }
             };
             return Verdict::Again(kind, error.to_string());
         }
@@ -319,6 +347,11 @@ impl Slice {
         if last.is_none() && self.reader.form() == Some(ReplyForm::Lines) {
             let text = "the reply has no continuation token or end: it was cut";
             return Verdict::Again(Failure::Short, text.to_owned());
+        }
+        if last.as_ref().is_some_and(|token| token.is_some() && *token == self.asked) {
+            let text =
+                "the reply has the continuation token of its request: the visit does not advance";
+            return Verdict::Again(Failure::Check, text.to_owned());
         }
         let progress = &mut self.progress;
         progress.replies += 1;

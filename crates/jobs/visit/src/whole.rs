@@ -238,6 +238,11 @@ impl Visit {
         self.asking.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Number of slices that ask.
+    pub(super) fn asking(&self) -> u32 {
+        self.asking.load(Ordering::Relaxed)
+    }
+
     /// Number of more slices that may ask, or how many less as a negative number.
     pub(super) fn room(&self) -> i64 {
         let at_once = self.at_once.load(Ordering::Relaxed);

@@ -26,8 +26,9 @@ use plimsoll_job::execute::print;
 use plimsoll_job::exit::of_record;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, with_files, write_results};
+use plimsoll_job::output::{Output, with_files};
 use plimsoll_job::prepare::check_classes;
+use plimsoll_job::results::write_results;
 use plimsoll_job::usage::usage;
 use plimsoll_report::forms::Forms;
 pub use search::Search;
@@ -148,7 +149,8 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     let (shape, mut targets) = flags.shape(bench)?;
     flags.check(&shape, &targets)?;
     flags.start_us()?;
-    let output = flags.output.output();
+    let mut output = flags.output.output();
+    output.verbose |= flags.asks_for_lines();
     output.check()?;
     let own = targets.is_empty();
     if own {
@@ -176,7 +178,7 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     };
     if flags.gate {
         // Whoever started this process tells what came of it.
-        write_results(&output, &finished.record, &[FORMS])?;
+        write_results(&output, &finished, &[FORMS])?;
         return Ok(with_files(of_record(&finished.record)));
     }
     print(&finished, &output, &FORMS)

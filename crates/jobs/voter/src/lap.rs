@@ -1,5 +1,6 @@
 //! The rolling line of the voter benchmark, in Erlvolt's words.
 
+use plimsoll_record::voter::VoterLap;
 use plimsoll_report::number::{count, time};
 
 /// A rolling line, as the original prints it; both latencies are there.
@@ -26,6 +27,26 @@ pub struct Lap {
 }
 
 impl Lap {
+    /// The lap for the record, if the one before ended at `from_s`.
+    #[must_use]
+    pub fn record(&self, from_s: f64) -> VoterLap {
+        VoterLap {
+            from_s,
+            at_s: self.at_s,
+            lap_per_s: self.lap_per_s,
+            total_per_s: self.total_per_s,
+            success: self.success,
+            fails: self.fails,
+            pending: self.pending,
+            client_mean_ms: self.client_ms.0,
+            client_max_ms: self.client_ms.1,
+            server_mean_ms: self.server_ms.map(|(mean, _)| mean),
+            server_max_ms: self.server_ms.map(|(_, max)| max),
+            queued: self.queue.map(|(queued, _)| queued),
+            queue_wait_max_ms: self.queue.map(|(_, wait_ms)| wait_ms),
+        }
+    }
+
     /// The line.
     #[must_use]
     pub fn line(&self, client: &str) -> String {

@@ -21,6 +21,7 @@
 mod ballots;
 mod command;
 mod desk;
+mod figures;
 mod hello;
 mod lap;
 mod names;
@@ -28,6 +29,7 @@ mod page;
 mod postgres;
 mod routes;
 mod shared;
+mod sheet;
 mod tally;
 mod trace;
 mod tune;

@@ -1,5 +1,6 @@
 //! The page of the voter benchmark: Erlvolt's lines, with what they leave open said beside them.
 
+use crate::sheet;
 use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_core::clock::format_utc;
 use plimsoll_core::voter::WriteCheck;
@@ -8,18 +9,24 @@ use plimsoll_record::RunRecord;
 use plimsoll_record::voter::{TunePoint, TuneResult, VoterProcess, VoterResult};
 use plimsoll_report::forms::{Below, Forms};
 use plimsoll_report::number::{count, counted, percent, significant};
-use plimsoll_report::page::{Page, Tone};
+use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::plain::printable;
 
 /// The forms in which the voter benchmark is shown.
-pub const FORMS: Forms = Forms { page: sections, headline: line::headline, ..Forms::LOAD };
+pub const FORMS: Forms = Forms {
+    page: sections,
+    headline: line::headline,
+    figures: crate::figures::figures,
+    sheet: sheet::sheet,
+    ..Forms::LOAD
+};
 
 /// Columns that a contestant's name has, dots included.
 const NAME_WIDTH: usize = 18;
 /// Columns that a contestant's votes have.
 const VOTES_WIDTH: usize = 11;
 /// Most signs of a bar; each stands for a thousand calls a second up to there.
-const BAR_MAX: u64 = 200;
+const BAR_MAX: usize = 60;
 /// Points of a tuned load on the page; the record holds all.
 const TRACE_MAX: usize = 12;
 
@@ -30,19 +37,15 @@ fn sections(page: &mut Page<'_>, record: &RunRecord) -> Option<Below> {
     Some(if results.seek().is_some() { Below::Books } else { Below::Figures })
 }
 
-/// Writes the phases and their results, and the lines in which the clients are summed up.
+/// Writes the votes and whether they are all there; on a verbose page below Erlvolt's lines, as many as its verbosity wants.
 fn whole(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     let shape = voter.shape.as_ref();
-    let verbosity = shape.map_or(Verbosity::Verbose, |shape| shape.verbosity);
-    let rule = "-".repeat(page.width());
-    if verbosity >= Verbosity::Verbose {
-        let client = shape.map_or("voter", |shape| &shape.client);
-        page.line(
-            &format!("Plimsoll Bench {} (client '{client}')", record.tool.version),
-            Tone::Strong,
-        );
-        page.line(&rule, Tone::Plain);
-    }
+    let verbosity = match page.is_verbose() {
+        true => shape.map_or(Verbosity::Verbose, |shape| shape.verbosity),
+        false => Verbosity::Quiet,
+    };
+    headline(page, record, voter);
+    alerts(page, voter);
     if let Some(shape) = shape.filter(|_| verbosity >= Verbosity::NonVerbose) {
         page.line(&shape.to_string(), Tone::Plain);
     }
@@ -57,17 +60,82 @@ fn whole(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
     if let Some(tuned) = &voter.auto_tune {
         tune(page, tuned);
     }
-    if let Some(shape) = shape.filter(|_| verbosity >= Verbosity::Verbose) {
-        page.line(&shape.to_string(), Tone::Plain);
-        page.line(&rule, Tone::Plain);
+    if page.is_verbose() {
+        overall(page, record, voter);
+    } else {
+        clients(page, voter);
     }
-    overall(page, record, voter);
     page.blank();
     answers(page, voter);
-    if verbosity < Verbosity::Verbose {
+    if verbosity < Verbosity::Verbose && tone_of(voter.write_check()) != Tone::Bad {
         page.entry("Writes", &check_text(voter.write_check(), voter), tone_of(voter.write_check()));
     }
     page.blank();
+}
+
+/// Says which votes are missing, and which clients died.
+fn alerts(page: &mut Page<'_>, voter: &VoterResult) {
+    for (text, tone) in checks(voter).iter().filter(|(_, tone)| *tone == Tone::Bad) {
+        page.alert("Writes", text, *tone);
+    }
+    for process in voter.processes.iter().filter(|process| !process.died.is_empty()) {
+        let text = format!("client '{}': {}", printable(&process.client), printable(&process.died));
+        page.alert("Died", &text, Tone::Bad);
+    }
+}
+
+/// One line a client, if there are several.
+fn clients(page: &mut Page<'_>, voter: &VoterResult) {
+    if voter.processes.len() < 2 {
+        return;
+    }
+    let columns = [
+        Column::text("Clients"),
+        Column::number("calls/s", 0),
+        Column::number("calls", 0),
+        Column::number("failed", 0),
+        Column::number("for s", 1),
+        Column::number("accepted", 2),
+    ];
+    let row = |process: &VoterProcess| {
+        let cells = vec![
+            format!("  {}", printable(&process.client)),
+            count(process.rate_per_s as u64),
+            count(process.calls + process.fails),
+            count(process.fails),
+            significant(process.seconds()),
+            count(process.accepted),
+        ];
+        (cells, if process.fails > 0 { Tone::Bad } else { Tone::Plain })
+    };
+    let alive = voter.processes.iter().filter(|process| process.died.is_empty());
+    page.table(&columns, &alive.map(row).collect::<Vec<_>>());
+}
+
+/// The rate of the calls, or that of a tuned load; a search has a headline of its own.
+fn headline(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
+    if record.job_results.seek().is_some() {
+        return;
+    }
+    let Some(tuned) = &voter.auto_tune else {
+        let rates = &record.rate;
+        let mut text = format!("{} calls/s", significant(rates.ok_per_s));
+        let failed = record.ledger.failed.total();
+        if failed > 0 {
+            text += &format!(", {} failed", percent(failed as f64 / record.ledger.sent as f64));
+        }
+        return page.headline(&text, if failed > 0 { Tone::Bad } else { Tone::Strong });
+    };
+    let text = match tuned.certified_rate_per_s.zip(tuned.checks.last()) {
+        Some((rate, check)) => format!(
+            "{} calls/s hold {}, with {} calls in flight",
+            significant(rate),
+            printable(&tuned.goal),
+            count(check.under_way.into())
+        ),
+        None => "no rate was certified".to_owned(),
+    };
+    page.headline(&text, Tone::Strong);
 }
 
 fn phases(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
@@ -257,9 +325,10 @@ fn overall(page: &mut Page<'_>, record: &RunRecord, voter: &VoterResult) {
         );
         page.line(&text, Tone::Plain);
     }
-    let signs = (voter.totals.per_s / 1e3) as u64;
-    let more = if signs > BAR_MAX { ">" } else { "" };
-    let bar = "+".repeat(signs.min(BAR_MAX) as usize);
+    let signs = (voter.totals.per_s / 1e3) as usize;
+    let room = BAR_MAX.min(page.width() - 3);
+    let more = if signs > room { ">" } else { "" };
+    let bar = "+".repeat(signs.min(room));
     page.line(&format!("[{bar}{more}]"), Tone::Plain);
 }
 
@@ -313,8 +382,7 @@ fn answers(page: &mut Page<'_>, voter: &VoterResult) {
     let server = &voter.server.ms;
     if server.count > 0 {
         let text = format!(
-            "mean {:.3} ms, p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms: measured inside the server, which reports whole \
-             milliseconds; the times below are measured by this client",
+            "mean {:.3} ms, p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms inside the server, which reports whole milliseconds",
             server.mean, server.p50, server.p99, server.max
         );
         page.entry("Server", &text, Tone::Plain);
@@ -330,18 +398,6 @@ fn grew_to_the_end(tuned: &TuneResult) -> bool {
 fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
     page.blank();
     let goal = printable(&tuned.goal);
-    match tuned.certified_rate_per_s.zip(tuned.checks.last()) {
-        Some((rate, check)) => {
-            let text = format!(
-                "  {} calls/s hold {goal}, with {} calls in flight",
-                significant(rate),
-                count(check.under_way.into())
-            );
-            page.line(&text, Tone::Strong);
-        }
-        None => page.line("  no rate was certified", Tone::Strong),
-    }
-    page.blank();
     for (index, check) in tuned.checks.iter().enumerate() {
         let held = match (check.held, check.counts) {
             (true, true) => "held",
@@ -380,25 +436,36 @@ fn tune(page: &mut Page<'_>, tuned: &TuneResult) {
         "server" => "the time that the server reports",
         _ => "this client's time, from the intended start of a call",
     };
+    if !page.is_verbose() {
+        return page.blank();
+    }
     page.entry("Late by", whose, Tone::Plain);
     page.blank();
+    let columns = [
+        Column::number("Tuning, s", 0),
+        Column::number("in flight", 0),
+        Column::number("calls/s", 0),
+        Column::number("late", 0),
+        Column::text("limit"),
+    ];
+    let row = |point: &TunePoint| {
+        let cells = vec![
+            format!("{:.3}", point.at_s),
+            count(point.under_way.into()),
+            count(point.rate_per_s as u64),
+            percent(point.late),
+            if point.held { "held" } else { "missed" }.to_owned(),
+        ];
+        (cells, Tone::Plain)
+    };
     let step = tuned.trace.len().div_ceil(TRACE_MAX).max(1);
-    for point in tuned.trace.iter().step_by(step) {
-        page.line(
-            &format!(
-                "  at {:>7.3}sec: {:>6} in flight, {:>9} T/sec, late {:>6}, {}",
-                point.at_s,
-                count(point.under_way.into()),
-                count(point.rate_per_s as u64),
-                percent(point.late),
-                if point.held { "held" } else { "broken" }
-            ),
-            Tone::Plain,
-        );
+    let rows: Vec<_> = tuned.trace.iter().step_by(step).map(row).collect();
+    if !rows.is_empty() {
+        page.table(&columns, &rows);
     }
     page.note("--seek finds the rate of an open load, with an interval");
     page.blank();
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

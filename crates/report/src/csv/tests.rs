@@ -34,3 +34,21 @@ fn one_row_for_the_run_and_one_a_class_in_the_workloads_order() {
 fn the_columns_are_an_interface() {
     insta::assert_snapshot!(columns().join("\n"));
 }
+
+#[test]
+fn a_cell_is_no_formula_and_a_number_stays_one() {
+    for (cell, shown) in [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-x", "'-x"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\tx", "'\\tx"),
+        ("-1.5", "-1.5"),
+        ("+1e3", "+1e3"),
+        ("a=b", "a=b"),
+        ("a\u{1b}[m", "a\\u{1b}[m"),
+        ("", ""),
+    ] {
+        assert_eq!(inert(cell), shown);
+    }
+}

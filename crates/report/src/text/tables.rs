@@ -1,16 +1,21 @@
 //! The tables of the page.
 
-use super::verdict::samples_needed;
-use crate::number::{count, millis, percent, significant, time};
+use crate::intervals;
+use crate::number::{count, millis, percent, samples_needed, significant, time};
 use crate::page::{Column, Page, Tone};
 use crate::plain::{clip, heart_of_request, printable};
 use plimsoll_core::histogram::LatencySummary;
+use plimsoll_core::outcome::Failure;
 use plimsoll_record::{AssertionResult, ClassRecord, RunRecord};
 
 /// Slowest requests on the page; the record holds more.
 const SLOWEST_MAX: usize = 5;
 /// Longest name of a class or phase on the page, characters.
 const NAME_CHARS_MAX: usize = 28;
+/// Classes on the page, those that take most of the target's time; the others are one line.
+const HEAVIEST: usize = 8;
+/// The same on a verbose page; CSV and JSON have all.
+const CLASSES_MAX: usize = 200;
 /// A request's text is never cut shorter than this.
 const REQUEST_CHARS_MIN: usize = 20;
 
@@ -58,18 +63,39 @@ pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
         (cells, tone)
     };
     let times = &record.latency_ms;
-    let mut rows = vec![
-        row("response", &times.response, Tone::Plain),
-        row("service", &times.service, Tone::Plain),
-    ];
+    let mut rows = Vec::new();
+    let mut notes = Vec::new();
+    // Rows of dashes say less than the ledger above them.
+    if times.response.count > 0 || times.failed.count == 0 {
+        rows.push(row("response", &times.response, Tone::Strong));
+        rows.push(row("service", &times.service, Tone::Plain));
+        notes.push("response: intended start to last byte; service: sent to last byte");
+        if let Some(server) = &times.server {
+            rows.push(row("server", server, Tone::Plain));
+            notes.push("server: the server's own time, as its replies say");
+        }
+    }
     if times.failed.count > 0 {
         rows.push(row("failed", &times.failed, Tone::Bad));
     }
-    if let Some(judged) = &times.judged {
+    let judged = times.judged.as_ref().filter(|judged| **judged != times.failed);
+    if let Some(judged) = judged {
         rows.push(row("judged", judged, Tone::Bad));
     }
-    rows.push(row("lag", &record.generator.lag_ms, Tone::Plain));
+    if page.is_verbose() {
+        rows.push(row("lag", &record.generator.lag_ms, Tone::Plain));
+        notes.push("lag: intended start to sent");
+    }
     page.table(&columns, &rows);
+    if !notes.is_empty() {
+        page.note(&notes.join("; "));
+    }
+    if let Some(remark) = intervals::remark(record) {
+        page.note(&remark);
+    }
+    if judged.is_some() {
+        page.note("judged: every scheduled request; one that did not succeed misses every limit");
+    }
 }
 
 /// One line a class, the one that takes most of the target's time first.
@@ -93,6 +119,10 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
     let whole: f64 = record.classes.values().map(spent).sum();
     let mut classes: Vec<_> = record.classes.iter().collect();
     classes.sort_by(|a, b| spent(b.1).total_cmp(&spent(a.1)));
+    let most = if page.is_verbose() { CLASSES_MAX } else { HEAVIEST };
+    // A single one more is as long as the line that would stand for it.
+    let shown = if classes.len() <= most + 1 { classes.len() } else { most };
+    let others = classes.split_off(shown);
     let row = |(class_name, class): (&String, &ClassRecord)| {
         let response = &class.latency_ms.response;
         let failed = class.failed.total();
@@ -116,13 +146,36 @@ pub fn classes(page: &mut Page<'_>, record: &RunRecord) {
         cells.extend(hits_known.then_some(no_hits));
         (cells, if failed > 0 { Tone::Bad } else { Tone::Plain })
     };
-    let rows: Vec<_> = classes.into_iter().map(row).collect();
+    let mut rows: Vec<_> = classes.into_iter().map(row).collect();
+    if !others.is_empty() {
+        let rest = others.iter().fold(ClassRecord::default(), |sum, one| together(sum, one.1));
+        let name = format!("{} others", count(others.len() as u64));
+        let (mut cells, tone) = row((&name, &rest));
+        let time: f64 = others.iter().map(|(_, class)| spent(class)).sum();
+        cells[5] = percent(if whole > 0.0 { time / whole } else { 0.0 });
+        rows.push((cells, tone));
+    }
     page.table(&columns, &rows);
     page.note("time: share of all service time; p50 to max: response time");
 }
 
-/// One line a phase, in the order of time.
+/// The counts of two classes together. Their times are unknown: percentiles do not add up.
+fn together(mut sum: ClassRecord, other: &ClassRecord) -> ClassRecord {
+    sum.sent += other.sent;
+    sum.ok += other.ok;
+    sum.ok_per_s += other.ok_per_s;
+    for kind in Failure::ALL {
+        *sum.failed.column(kind) += other.failed.get(kind);
+    }
+    sum.hits_known += other.hits_known;
+    sum.zero_hits += other.zero_hits;
+    sum
+}
+
+/// One line a phase, in the order of time. A single measured phase is the run, whose figures stand above.
 pub fn phases(page: &mut Page<'_>, record: &RunRecord) {
+    let measured = record.phases.iter().filter(|phase| phase.measured).count();
+    let is_shown = |phase: &&plimsoll_record::PhaseRecord| measured > 1 || !phase.measured;
     let columns = [
         Column::text("Phases"),
         Column::number("from s", 1),
@@ -151,28 +204,9 @@ pub fn phases(page: &mut Page<'_>, record: &RunRecord) {
         ];
         (cells, if failed > 0 { Tone::Bad } else { Tone::Plain })
     };
-    let rows: Vec<_> = record.phases.iter().map(row).collect();
-    page.table(&columns, &rows);
-}
-
-/// With more results of assertions than this, those that held are counted and not listed.
-const ASSERTIONS_MAX: usize = 60;
-
-/// One line an assertion, with what was found.
-pub fn assertions(page: &mut Page<'_>, record: &RunRecord) {
-    let columns =
-        [Column::text("Assertions"), Column::number("actual", 0), Column::number("held", 0)];
-    let row = |one: &AssertionResult| {
-        let what = format!("  {} {} {}", one.scope, one.metric, one.condition);
-        let (held, tone) = if one.held { ("yes", Tone::Good) } else { ("NO", Tone::Bad) };
-        (vec![printable(&what), actual(one), held.to_owned()], tone)
-    };
-    let all = record.assertions.len();
-    let listed = |one: &&AssertionResult| all <= ASSERTIONS_MAX || !one.held;
-    let rows: Vec<_> = record.assertions.iter().filter(listed).map(row).collect();
-    page.table(&columns, &rows);
-    if rows.len() < all {
-        page.note(&format!("{} of {all} held and are not listed", all - rows.len()));
+    let rows: Vec<_> = record.phases.iter().filter(is_shown).map(row).collect();
+    if !rows.is_empty() {
+        page.table(&columns, &rows);
     }
 }
 
@@ -184,7 +218,7 @@ pub fn actual(one: &AssertionResult) -> String {
 
 fn figure(one: &AssertionResult) -> String {
     match (one.actual, one.unit.as_str()) {
-        (None, _) => "-".to_owned(),
+        (None, _) => "unknown".to_owned(),
         (Some(value), "") => count(value as u64),
         (Some(value), "ms") => time(value),
         (Some(value), unit @ ("%" | "/s")) => format!("{} {unit}", significant(value)),
@@ -204,6 +238,9 @@ pub fn slowest(page: &mut Page<'_>, record: &RunRecord) {
     columns.extend(several.then(|| Column::text("class")));
     columns.push(Column::text("request"));
     let worst = &record.slowest[..record.slowest.len().min(SLOWEST_MAX)];
+    if worst.is_empty() {
+        return;
+    }
     let mut rows: Vec<_> = worst
         .iter()
         .map(|slow| {

@@ -1,13 +1,13 @@
-//! The lines that decide: the headline, the limits, the verdict, the outcome.
+//! The lines that decide: the outcome with its reasons, the headline, the limits.
 
-use crate::number::{count, percent, significant, time};
+use super::tables::actual;
+use crate::number::{count, percent, significant};
 use crate::outcome;
 use crate::page::{Page, Tone};
 use crate::plain::printable;
-use plimsoll_core::histogram::LatencySummary;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::exit::{FINE, of_record};
-use plimsoll_record::{RunRecord, SloResult};
+use plimsoll_record::{AssertionResult, RunRecord, SloResult};
 
 /// An open run that got fewer than this share of its requests through says both rates.
 const FELL_SHORT_BELOW: f64 = 0.95;
@@ -21,39 +21,46 @@ pub fn is_open(record: &RunRecord) -> bool {
     matches!(model.and_then(serde_json::Value::as_str), Some("open" | "burst" | "profile"))
 }
 
-/// Rate, failures and response time in one line; it says less than a number when there is no number to be had.
+/// An open schedule that achieves less than this share of its rate has fallen behind.
+const FELL_BEHIND_BELOW: f64 = 0.98;
+/// Most misses that the outcome names; the others stand among the limits.
+const MISSES_MAX: usize = 4;
+/// Most limits that held on a page that is not verbose.
+const HELD_MAX: usize = 5;
+
+/// True if a target did not get through what an open schedule asked of it.
+pub fn fell_behind(record: &RunRecord) -> bool {
+    let rates = &record.rate;
+    let refused = record.ledger.refused.queue_full + record.ledger.refused.queue_timeout;
+    let admitted = record.ledger.scheduled.saturating_sub(refused) as f64;
+    // What is in flight at the end of a run is no backlog: it is as much as was in flight at its beginning.
+    let in_flight = rates.achieved_per_s * record.latency_ms.response.mean / 1e3;
+    is_open(record)
+        && record.verdict.kind == VerdictKind::Valid
+        && rates.achieved_per_s * record.duration_s + 2.0 * in_flight < admitted * FELL_BEHIND_BELOW
+}
+
+/// Rate and failures in one line; the times are in the table below. Nothing if the outcome and its reasons say it all.
 pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
-    let response = &record.latency_ms.response;
     if record.ledger.ok == 0 {
         let text = match record.ledger.sent {
-            0 => "  no request was sent".to_owned(),
-            sent => format!("  none of {} requests succeeded", count(sent)),
+            0 => "no request was sent".to_owned(),
+            _ if has_reason(record, VerdictKind::TargetFailed) => return,
+            sent => format!("none of {} requests succeeded", count(sent)),
         };
-        page.line(&text, Tone::Bad);
-        return;
+        return page.headline(&text, Tone::Bad);
     }
-    let failed = record.ledger.failed.total();
     let rate = rate(record);
     let rate = match record.verdict.kind {
         VerdictKind::GeneratorLimited if !is_open(record) => format!("at least {rate}"),
-        VerdictKind::Void => format!("{rate}: VOID, do not use"),
-        VerdictKind::Partial => format!("{rate} until it was cut short"),
-        VerdictKind::Unstable => format!("{rate} from a target that changed during the run"),
         _ => rate,
     };
-    let points = headline_points(response)
-        .iter()
-        .map(|(name, ms)| format!("{name} {}", time(*ms)))
-        .collect::<Vec<_>>()
-        .join("   ");
-    let tone = if failed > 0 { Tone::Bad } else { Tone::Strong };
-    let one_line = format!("  {rate}     response {points}");
-    if one_line.chars().count() <= page.width() {
-        page.line(&one_line, tone);
-    } else {
-        page.line(&format!("  {rate}"), tone);
-        page.line(&format!("  response {points}"), Tone::Strong);
-    }
+    let tone = if record.ledger.failed.total() > 0 { Tone::Bad } else { Tone::Strong };
+    page.headline(&rate, tone);
+}
+
+fn has_reason(record: &RunRecord, kind: VerdictKind) -> bool {
+    record.verdict.kind == kind && !record.verdict.reasons.is_empty()
 }
 
 /// `500 requests/s`, or `28.2 ok/s of 100/s, 72 % failed`.
@@ -91,84 +98,75 @@ fn rate(record: &RunRecord) -> String {
     text
 }
 
-pub(super) fn headline_points(response: &LatencySummary) -> Vec<(&'static str, f64)> {
-    let all = [("p50", response.p50), ("p95", response.p95), ("p99", response.p99)];
-    let mut points: Vec<_> =
-        all.into_iter().filter(|(name, _)| response.count >= samples_needed(name)).collect();
-    if points.len() < 3 {
-        points.push(("max", response.max));
-    }
-    points
+/// The first line: the outcome that decides the exit code.
+pub fn outcome(page: &mut Page<'_>, record: &RunRecord) {
+    let lost_file = page.style().lost_file;
+    let tone = if of_record(record) == FINE && !lost_file { Tone::Good } else { Tone::Bad };
+    page.outcome("Result", &outcome::first_line(record, lost_file, MISSES_MAX), tone);
 }
 
-/// Number of samples from which a percentile says more than the maximum.
-pub fn samples_needed(percentile: &str) -> u64 {
-    match percentile {
-        "p50" => 2,
-        "p90" => 10,
-        "p95" | "p99" => 100,
-        "p99.9" => 1_000,
-        _ => 1,
+/// The reasons of the outcome.
+pub fn reasons(page: &mut Page<'_>, record: &RunRecord) {
+    let verdict = &record.verdict;
+    let meaning = match verdict.kind {
+        VerdictKind::GeneratorLimited => {
+            "plimsoll or its machine limited the result, not the target"
+        }
+        VerdictKind::ConnectionLimited => {
+            "the number of connections limited the result, not the target"
+        }
+        VerdictKind::Void => "do not use these numbers",
+        // The others say it in the outcome or in their reasons.
+        _ => "",
+    };
+    let reasons = verdict.reasons.iter().map(|reason| printable(reason));
+    let all = Some(meaning.to_owned()).filter(|text| !text.is_empty()).into_iter().chain(reasons);
+    for (index, text) in all.enumerate() {
+        page.entry(if index == 0 { "Why" } else { "" }, &text, Tone::Plain);
     }
 }
 
-/// One line a limit: what was asked, what was measured over every scheduled request, and whether it was met.
+/// The limits and assertions that the outcome does not name: those that held, and misses that it has no room for.
 pub fn limits(page: &mut Page<'_>, record: &RunRecord) {
-    for (name, slo) in &record.slo {
-        let tone = if slo.held { Tone::Good } else { Tone::Bad };
-        page.entry("SLO", &limit(name, slo), tone);
+    let missed = outcome::missed(record);
+    for text in missed.iter().skip(MISSES_MAX) {
+        page.alert("Missed", text, Tone::Bad);
+    }
+    for (name, slo) in record.slo.iter().filter(|(_, slo)| !slo.held) {
+        if let Some(ok_only) = slo.ok_only {
+            let text = format!(
+                "{name} over the successful requests alone: {} {}",
+                significant(ok_only),
+                slo.unit
+            );
+            page.alert("Missed", &text, Tone::Plain);
+        }
+    }
+    let limits = record.slo.iter().filter(|(_, slo)| slo.held).map(|(name, slo)| limit(name, slo));
+    let assertions = record.assertions.iter().filter(|one| one.held).map(assertion);
+    let held: Vec<String> = limits.chain(assertions).collect();
+    let shown = if page.is_verbose() || held.len() <= HELD_MAX + 1 { held.len() } else { HELD_MAX };
+    for text in &held[..shown] {
+        page.alert("Held", text, Tone::Good);
+    }
+    if shown < held.len() {
+        page.alert("Held", &format!("and {} more", held.len() - shown), Tone::Good);
     }
 }
 
+/// The limit, and the figure over every scheduled request.
 fn limit(name: &str, slo: &SloResult) -> String {
     let least = if slo.at_least { "at least " } else { "" };
-    let held = if slo.held { "held" } else { "MISSED" };
+    let gap = if slo.unit == "%" || slo.unit == "/s" { "" } else { " " };
     let mut text =
-        format!("{name} {}: {least}{} {}, {held}", slo.limit, significant(slo.measured), slo.unit);
+        format!("{name} {}: {least}{}{gap}{}", slo.limit, significant(slo.measured), slo.unit);
     if let Some(ok_only) = slo.ok_only {
-        text += &format!(
-            " (over every scheduled request; {} {} over the successful ones)",
-            significant(ok_only),
-            slo.unit
-        );
+        text += &format!("; {} {} over the successful ones", significant(ok_only), slo.unit);
     }
     text
 }
 
-/// The meaning of the verdict, and its reasons.
-pub fn verdict(page: &mut Page<'_>, record: &RunRecord) {
-    let verdict = &record.verdict;
-    let (meaning, tone) = match verdict.kind {
-        VerdictKind::Valid if verdict.is_within_bounds() => {
-            ("these figures describe the target within the bounds named here", Tone::Good)
-        }
-        VerdictKind::Valid => ("these figures describe the target", Tone::Good),
-        VerdictKind::GeneratorLimited => {
-            ("plimsoll or its machine limited the result, not the target", Tone::Warn)
-        }
-        VerdictKind::ConnectionLimited => {
-            ("the number of connections limited the result, not the target", Tone::Warn)
-        }
-        VerdictKind::TargetFailed if record.ledger.ok > 0 => {
-            ("too many requests failed for the figures to mean anything", Tone::Bad)
-        }
-        VerdictKind::TargetFailed => {
-            ("no request succeeded, so there is nothing to measure", Tone::Bad)
-        }
-        VerdictKind::Partial => ("the result is incomplete", Tone::Warn),
-        VerdictKind::Infeasible => ("no rate holds the limits", Tone::Bad),
-        VerdictKind::BudgetTooSmall => ("no rate was certified in this time", Tone::Warn),
-        VerdictKind::Unstable => ("the target changed during the run", Tone::Warn),
-        VerdictKind::Void => ("do not use these numbers", Tone::Bad),
-    };
-    page.entry("Verdict", &format!("{}: {meaning}", verdict.kind.name()), tone);
-    for reason in &verdict.reasons {
-        page.entry("", &printable(reason), Tone::Plain);
-    }
-}
-
-/// The last line: the outcome that decides the exit code.
-pub fn result(page: &mut Page<'_>, record: &RunRecord, lost_file: bool) {
-    let tone = if of_record(record) == FINE && !lost_file { Tone::Good } else { Tone::Bad };
-    page.entry("Result", &outcome::line(record, lost_file), tone);
+fn assertion(one: &AssertionResult) -> String {
+    let what = format!("{} {} {}", one.scope, one.metric, one.condition);
+    format!("{}: {}", printable(&what), actual(one))
 }

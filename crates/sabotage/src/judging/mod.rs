@@ -1,5 +1,6 @@
 //! The harness's own judgement: the statements of a run about itself, compared with the truth.
 
+pub mod arrivals;
 pub mod record;
 pub mod table;
 

@@ -4,11 +4,6 @@ use super::{Finding, Grade};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The marker before the generated part of a page.
-pub const BEGIN: &str = "<!-- begin: make sabotage -->";
-/// The marker behind it.
-pub const END: &str = "<!-- end: make sabotage -->";
-
 /// One line of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -109,17 +104,6 @@ impl Table {
     }
 }
 
-/// Puts `text` between the markers of a page.
-///
-/// # Errors
-/// When the page does not have the two markers, in order.
-pub fn replace(page: &str, text: &str) -> Result<String, String> {
-    let missing = || format!("the page has no '{BEGIN}' followed by '{END}'");
-    let (before, rest) = page.split_once(BEGIN).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(END).ok_or_else(missing)?;
-    Ok(format!("{before}{BEGIN}\n{}\n{END}{after}", text.trim_end()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,14 +124,5 @@ mod tests {
         assert_eq!(lines[0], "| none | 2 | 1 | 0 | 1 | 0 | 1 of 2 | 0 |");
         assert_eq!(lines[1], "| neighbours | 1 | 0 | 1 | 0 | 1 | - | 0 |");
         assert_eq!(lines[2], "| **all** | 3 | 1 | 1 | 1 | 1 | 1 of 2 | 0 |");
-    }
-
-    #[test]
-    fn only_what_stands_between_the_markers_is_replaced() {
-        let page = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let page = replace(&page, "new\n").unwrap();
-        assert_eq!(page, format!("before\n{BEGIN}\nnew\n{END}\nafter\n"));
-        assert!(replace("nothing", "new").is_err());
-        assert!(replace(&format!("{END}{BEGIN}"), "new").is_err());
     }
 }

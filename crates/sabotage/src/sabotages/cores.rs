@@ -31,11 +31,23 @@ impl Neighbours {
     /// Starts `count` of them on a core.
     #[must_use]
     pub fn on(core: usize, count: u32) -> Self {
+        Self::started(Some(core), count)
+    }
+
+    /// Starts `count` of them on all cores that this process may use.
+    #[must_use]
+    pub fn anywhere(count: u32) -> Self {
+        Self::started(None, count)
+    }
+
+    fn started(core: Option<usize>, count: u32) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let work = |_| {
             let over = over.clone();
             std::thread::spawn(move || {
-                bind_to(core);
+                if let Some(core) = core {
+                    bind_to(core);
+                }
                 let mut sum = 1u64;
                 while !over.load(Ordering::Relaxed) {
                     sum = (0..10_000).fold(sum, |a, b| std::hint::black_box(a.wrapping_mul(b | 1)));

@@ -23,6 +23,17 @@ pub enum Live {
     },
     /// This many busy threads on its core.
     Neighbours(u32),
+    /// This many busy threads on all cores.
+    NeighboursAnywhere(u32),
+    /// Absent again and again, at random times for 5 to 200 ms.
+    Bursts(Absent),
+    /// Stopped once.
+    StoppedOnce {
+        /// Time after the start.
+        after: Duration,
+        /// Time that it is stopped.
+        stopped: Duration,
+    },
     /// This percentage of a core, by a quota of its control group.
     Quota(u32),
     /// SIGINT after this time.
@@ -40,6 +51,17 @@ pub enum Live {
     ClockSteps(Duration),
 }
 
+/// The way that a process is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// SIGSTOP and SIGCONT.
+    Stopped,
+    /// Frozen, and no counter says so.
+    Unreported,
+    /// Frozen, and counted as stolen time.
+    Stolen,
+}
+
 /// A thread that does something again and again; it ends when dropped, and what it did is undone.
 pub struct Doing {
     over: Arc<AtomicBool>,
@@ -47,7 +69,8 @@ pub struct Doing {
 }
 
 impl Doing {
-    fn start(act: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+    /// Starts it.
+    pub(super) fn start(act: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let seen = over.clone();
         Self { over, thread: Some(std::thread::spawn(move || act(&seen))) }
@@ -64,7 +87,7 @@ impl Drop for Doing {
 }
 
 /// Sleeps, and says whether to go on.
-fn goes_on(over: &AtomicBool, time: Duration) -> bool {
+pub(super) fn goes_on(over: &AtomicBool, time: Duration) -> bool {
     let mut left = time;
     while !over.load(Ordering::Relaxed) && !left.is_zero() {
         let nap = left.min(Duration::from_millis(20));
@@ -81,6 +104,18 @@ pub fn pulses(pid: Pid, stopped: Duration, every: Duration) -> Doing {
         while goes_on(over, every.saturating_sub(stopped)) {
             let _ = kill_process(pid, Signal::STOP);
             std::thread::sleep(stopped);
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    })
+}
+
+/// Stops a process once, and continues it.
+#[must_use]
+pub fn stopped_once(pid: Pid, after: Duration, stopped: Duration) -> Doing {
+    Doing::start(move |over| {
+        if goes_on(over, after) {
+            let _ = kill_process(pid, Signal::STOP);
+            goes_on(over, stopped);
             let _ = kill_process(pid, Signal::CONT);
         }
     })

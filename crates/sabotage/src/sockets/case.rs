@@ -2,6 +2,7 @@
 
 use crate::judging::{Four, Range, Tolerance};
 use crate::sabotages::confines::Confine;
+use crate::sabotages::interposer::Interposed;
 use crate::sabotages::live::Live;
 use crate::targets::server::Script;
 use std::time::Duration;
@@ -15,6 +16,8 @@ pub enum Target {
     Delayed(&'static str, Duration),
     /// The harness's own server.
     Scripted(Script),
+    /// An observer of arrivals. The run asks this many numbers in order, from `FOLDER/numbers`, at this rate per second.
+    Observed(u64, f64),
 }
 
 /// The preparation of a run: nothing, or documents for `serve search`.
@@ -36,6 +39,8 @@ pub enum Source {
     Known(Four<Option<Range>>),
     /// The times come from the server's own log, the rate from arithmetic.
     Log(Option<Range>),
+    /// The times come from the arrivals that the observer saw.
+    Arrivals,
     /// Nothing is known of the figures.
     Unknown,
 }
@@ -53,6 +58,8 @@ pub struct Case {
     pub words: String,
     /// The resources that the generator lacks.
     pub confine: Confine,
+    /// Things that the process is made to believe.
+    pub interposed: Interposed,
     /// The disturbances while it runs.
     pub live: Vec<Live>,
     /// The source of the truth.
@@ -92,6 +99,7 @@ impl Case {
             before: Before::Nothing,
             words: words.to_owned(),
             confine: Confine::Free,
+            interposed: Interposed::default(),
             live: Vec::new(),
             source: Source::Unknown,
             healthy: true,

@@ -2,6 +2,7 @@
 
 pub mod case;
 pub mod list;
+pub mod loaded;
 pub mod process;
 pub mod quiet;
 pub mod stage;

@@ -3,11 +3,14 @@
 use super::case::{Before, Case, Source, TOLERANCE, Target};
 use super::process::{Process, address};
 use super::quiet::{OTHERS_MAX, Used};
+use crate::judging::arrivals::{Seen, seen};
 use crate::judging::{Finding, Grade, Range, Reported, Truth, judge, record};
+use crate::sabotages::bursts;
 use crate::sabotages::confines::Confine;
 use crate::sabotages::cores::{self, Neighbours};
 use crate::sabotages::live::{self, Doing, Live, Mounted, Quota};
 use crate::targets::log::Log;
+use crate::targets::observer::Observer;
 use crate::targets::proxy::Proxy;
 use crate::targets::server::Server;
 use plimsoll_core::clock::now_ns;
@@ -19,6 +22,8 @@ use std::time::Duration;
 
 /// Longest time for preparing a target.
 const PREPARING: Duration = Duration::from_secs(60);
+/// Seed of the times of bursts.
+const BURSTS_SEED: u64 = 1;
 /// Number of times that a run is done on a machine that others use.
 const TRIES: u32 = 3;
 /// Time beyond its limit for which a run is waited for before it counts as hanging.
@@ -40,6 +45,7 @@ pub struct Stage {
 struct Held {
     url: String,
     log: Option<Log>,
+    observer: Option<Observer>,
     _process: Option<Process>,
     _server: Option<Server>,
     _proxy: Option<Proxy>,
@@ -108,7 +114,7 @@ impl Stage {
             runs = folder.join("frozen");
             _mounted = Some(Mounted::in_a_file(runs.clone())?);
         }
-        let held = self.target(case)?;
+        let mut held = self.target(case)?;
         self.prepare(case, &held.url, folder)?;
         let slow_reader = case.live.contains(&Live::SlowReader);
         let _reader = slow_reader.then(|| live::slow_reader(&folder.join("out"))).transpose()?;
@@ -118,11 +124,12 @@ impl Stage {
         };
         let begun_ns = now_ns();
         let mut command = self.command(case, folder);
+        case.interposed.apply(&mut command, folder)?;
         command.args(arguments(&case.words, &held.url, folder));
         let json = folder.join("run.json");
         command.args(["--quiet", "--json"]).arg(&json).arg("--runs").arg(&runs);
         let mut process = Process::start(command, core, folder)?;
-        let done = self.sabotage(case, &process, &runs)?;
+        let done = self.sabotage(case, &process, (&runs, folder))?;
         let ended = process.wait(case.ends_within + PATIENCE)?;
         let took = Duration::from_nanos(now_ns() - begun_ns);
         drop(done);
@@ -140,11 +147,25 @@ impl Stage {
             }
             return Ok(broken(format!("no record, exit {status}: {}", said.trim())));
         };
-        let mut reported = record::read(&value);
-        name_limits(&mut reported, case);
-        let mut finding = judge(&reported, &truth(case, held.log.as_ref()), TOLERANCE);
-        look_further(case, &value, &reported, (status.code(), took), &mut finding);
-        Ok(finding)
+        Ok(judged(case, &mut held, &value, (status.code(), took)))
+    }
+
+    /// Carries a case out and returns the successful requests per second that it reports.
+    ///
+    /// # Errors
+    /// When it leaves no record.
+    pub fn rate_of(&self, case: &Case) -> Result<f64, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let (folder, held) = (folder.path(), self.target(case)?);
+        let json = folder.join("run.json");
+        let mut command = self.command(case, folder);
+        command.args(arguments(&case.words, &held.url, folder));
+        command.args(["--quiet", "--no-record", "--json"]).arg(&json);
+        let mut process = Process::start(command, self.generators_core, folder)?;
+        process.wait(case.ends_within + PATIENCE)?;
+        let text = std::fs::read_to_string(&json).unwrap_or_default();
+        let record: Value = serde_json::from_str(&text).map_err(|_| "no record".to_owned())?;
+        Ok(record.pointer("/rate/ok_per_s").and_then(Value::as_f64).unwrap_or(0.0))
     }
 
     fn command(&self, case: &Case, folder: &Path) -> Command {
@@ -180,6 +201,11 @@ impl Stage {
                 let url = url.replace(&behind.to_string(), &proxy.address.to_string());
                 Held { url, _process: Some(process), _proxy: Some(proxy), ..Held::default() }
             }
+            Target::Observed(..) => {
+                let observer = Observer::start(self.targets_core)?;
+                let url = format!("http://{}", observer.address);
+                Held { url, observer: Some(observer), ..Held::default() }
+            }
             Target::Scripted(script) => {
                 let server = Server::start(*script, self.targets_core).map_err(said)?;
                 let (url, log) = (format!("http://{}", server.address), Some(server.log.clone()));
@@ -189,6 +215,13 @@ impl Stage {
     }
 
     fn prepare(&self, case: &Case, url: &str, folder: &Path) -> Result<(), String> {
+        if let Target::Observed(count, _) = case.target {
+            let numbers: String = (0..count).map(|number| format!("/{number}\n")).collect();
+            std::fs::write(folder.join("numbers"), numbers).map_err(|error| error.to_string())?;
+        }
+        if case.interposed.has_own_stat {
+            bursts::write_first_stat(folder)?;
+        }
         let (Before::Fed(count) | Before::Written(count)) = case.before else { return Ok(()) };
         let input = folder.join("input.jsonl");
         std::fs::write(&input, operations(count)).map_err(|error| error.to_string())?;
@@ -204,7 +237,12 @@ impl Stage {
         }
     }
 
-    fn sabotage(&self, case: &Case, process: &Process, runs: &Path) -> Result<Done, String> {
+    fn sabotage(
+        &self,
+        case: &Case,
+        process: &Process,
+        (runs, folder): (&Path, &Path),
+    ) -> Result<Done, String> {
         let (pid, mut done) = (process.pid(), Done::default());
         for what in &case.live {
             match *what {
@@ -217,6 +255,15 @@ impl Stage {
                 }
                 Live::Neighbours(count) => {
                     done._neighbours.push(Neighbours::on(self.generators_core, count));
+                }
+                Live::NeighboursAnywhere(count) => {
+                    done._neighbours.push(Neighbours::anywhere(count));
+                }
+                Live::Bursts(absent) => {
+                    done._doings.push(bursts::start(pid, absent, BURSTS_SEED, folder)?);
+                }
+                Live::StoppedOnce { after, stopped } => {
+                    done._doings.push(live::stopped_once(pid, after, stopped));
                 }
                 Live::Quota(percent) => done._quotas.push(Quota::of(pid, percent)?),
                 Live::ClockSteps(by) => done._doings.push(live::clock_steps(by)?),
@@ -270,8 +317,29 @@ fn broken(defect: String) -> Finding {
     Finding { grade, said: String::new(), wrong: None, false_alarm: false, defects: vec![defect] }
 }
 
-fn truth(case: &Case, log: Option<&Log>) -> Truth {
+/// Compares the statements of a record with the truth of its target.
+fn judged(case: &Case, held: &mut Held, record: &Value, ended: (Option<i32>, Duration)) -> Finding {
+    let mut reported = record::read(record);
+    name_limits(&mut reported, case);
+    let arrivals = held.observer.take().map(Observer::end);
+    let seen = match &case.target {
+        Target::Observed(_, rate) => arrivals.map(|arrivals| seen(&arrivals, *rate, reported.ok)),
+        _ => None,
+    };
+    let truth = truth(case, held.log.as_ref(), seen.as_ref());
+    let mut finding = judge(&reported, &truth, TOLERANCE);
+    if let Some(seen) = seen {
+        let is_valid = finding.grade != Grade::NotTheTargets;
+        finding.wrong = seen.contradicts(record, is_valid).or(finding.wrong);
+        finding.said = format!("{}; {}", finding.said, seen.words(record));
+    }
+    look_further(case, record, &reported, ended, &mut finding);
+    finding
+}
+
+fn truth(case: &Case, log: Option<&Log>, seen: Option<&Seen>) -> Truth {
     let figures = match (&case.source, log) {
+        (Source::Arrivals, _) => seen.map_or([None; 4], Seen::figures),
         (Source::Known(figures), _) => *figures,
         (Source::Log(rate), Some(log)) => {
             let [p50, p95, p99] = log.held_ms([0.50, 0.95, 0.99]).map(|ms| Some(Range::exact(ms)));

@@ -11,6 +11,8 @@ pub enum Fate {
     Cut,
     /// Nothing, and the end of the connection.
     Dropped,
+    /// Nothing, and a reset of the connection.
+    Reset,
     /// Nothing.
     Hangs,
 }

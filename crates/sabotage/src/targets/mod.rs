@@ -2,7 +2,9 @@
 
 pub mod closed_form;
 pub mod fate;
+pub mod leak;
 pub mod log;
+pub mod observer;
 pub mod postgres;
 pub mod proxy;
 pub mod server;

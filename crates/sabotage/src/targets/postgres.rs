@@ -86,6 +86,7 @@ pub fn speak(stream: TcpStream, hold: impl Fn(u64) -> (Fate, bool)) -> std::io::
                 return Ok(());
             }
             Fate::Dropped | Fate::Cut => return Ok(()),
+            Fate::Reset => return Err(std::io::ErrorKind::ConnectionReset.into()),
             Fate::Failed => error(&mut out),
             Fate::Fine => match head[0] {
                 b'Q' => row(&mut out, true),

@@ -3,6 +3,7 @@
 //! A thread a connection: the server's own work is so little that all of them together are idle nearly all the time.
 
 use super::fate::Fate;
+use super::leak::Leak;
 use super::log::{Exchange, Log};
 use super::postgres;
 use crate::sabotages::cores;
@@ -44,6 +45,8 @@ pub struct Script {
     pub cut_every: u64,
     /// Every so manieth request is not answered, and its connection closed.
     pub drop_every: u64,
+    /// Every so manieth request is not answered, and its connection reset.
+    pub reset_every: u64,
     /// Every so manieth answer comes `late` later.
     pub late_every: u64,
     /// Delay.
@@ -52,6 +55,10 @@ pub struct Script {
     pub close_after: u64,
     /// The server closes and accepts no more connections at this age.
     pub dies_after: Option<Duration>,
+    /// True if it keeps no log.
+    pub is_unlogged: bool,
+    /// Resources that it loses.
+    pub leak: Leak,
 }
 
 /// A running server; it ends when dropped.
@@ -82,11 +89,13 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let tls = (script.language == Language::Https).then(certificate).transpose()?;
-        let (log, over) = (Log::default(), Arc::new(AtomicBool::new(false)));
+        let log = if script.is_unlogged { Log::blank() } else { Log::default() };
+        let over = Arc::new(AtomicBool::new(false));
         let dies_ns = script.dies_after.map_or(u64::MAX, |age| now_ns() + age.as_nanos() as u64);
         let requests = AtomicU64::new(0);
         let (kept, ended) = (log.clone(), over.clone());
         let shared = Arc::new(Shared { script, log: kept, requests, over: ended, tls, dies_ns });
+        script.leak.descriptors_until(over.clone());
         let accept = move || {
             cores::bind_to(core);
             // The default slack of 50 us would be added to every service time.
@@ -142,7 +151,7 @@ impl Shared {
         let _ = stream.set_nodelay(true);
         let closing = stream.try_clone();
         // A connection that breaks is the client's to notice.
-        let _ = match (&self.tls, self.script.language) {
+        let ended = match (&self.tls, self.script.language) {
             (Some(config), _) => match ServerConnection::new(config.clone()) {
                 Ok(session) => self.speak_http(StreamOwned::new(session, stream)),
                 Err(_) => Ok(()),
@@ -150,9 +159,13 @@ impl Shared {
             (None, Language::Postgres) => postgres::speak(stream, |number| self.hold(number)),
             (None, _) => self.speak_http(stream),
         };
-        if let Ok(closing) = closing {
-            let _ = closing.shutdown(Shutdown::Both);
+        let Ok(closing) = closing else { return };
+        if ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset) {
+            // Closed at once, without the usual farewell: the peer gets a reset.
+            let _ = rustix::net::sockopt::set_socket_linger(&closing, Some(Duration::ZERO));
+            return;
         }
+        let _ = closing.shutdown(Shutdown::Both);
     }
 
     /// Serves one request, the so manieth of its connection: waits, writes it down, and says what comes of it.
@@ -160,10 +173,12 @@ impl Shared {
         let came_ns = now_ns();
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let script = &self.script;
+        script.leak.bytes_of(number);
         let is = |every: u64| every > 0 && number.is_multiple_of(every);
         let fate = match () {
             () if is(script.hang_every) => Fate::Hangs,
             () if is(script.drop_every) => Fate::Dropped,
+            () if is(script.reset_every) => Fate::Reset,
             () if is(script.cut_every) => Fate::Cut,
             () if is(script.fail_every) => Fate::Failed,
             () => Fate::Fine,
@@ -205,6 +220,7 @@ impl Shared {
                 Fate::Failed => stream.write_all(failed.as_bytes())?,
                 Fate::Cut => return stream.write_all(&fine.as_bytes()[..fine.len() / 2]),
                 Fate::Dropped => return Ok(()),
+                Fate::Reset => return Err(std::io::ErrorKind::ConnectionReset.into()),
                 Fate::Hangs => {
                     while stream.read(&mut buffer)? > 0 {}
                     return Ok(());
@@ -249,6 +265,18 @@ mod tests {
         assert_eq!(server.log.all().iter().map(|e| e.ok).collect::<Vec<_>>(), [true, false, true]);
         let [median_ms] = server.log.held_ms([0.5]);
         assert!(median_ms >= 5.0, "{median_ms}");
+    }
+
+    #[test]
+    fn a_reset_is_seen_as_one_and_a_blank_log_stays_empty() {
+        let script = Script { reset_every: 2, is_unlogged: true, ..Script::default() };
+        let server = Server::start(script, 0).unwrap();
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        assert!(ask(&mut stream).starts_with("HTTP/1.1 200 "));
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let kind = stream.read(&mut [0; 100]).map_err(|error| error.kind());
+        assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset));
+        assert!(server.log.all().is_empty());
     }
 
     #[test]

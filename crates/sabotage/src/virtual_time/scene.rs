@@ -14,7 +14,7 @@ use plimsoll_core::schedule::{Limits, LoadModel, Slice};
 use plimsoll_core::slo::Slo;
 use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Bounds, ConnectionLimit, Evidence, Health, judge};
-use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts, is_full_speed};
+use plimsoll_engine::shard::{Message, Part, Shard, ShardEnd, ShardPlan, Timeouts};
 use plimsoll_engine::sim::thread::{Absence, Thread, Why};
 use plimsoll_engine::sim::{Link, SimNet};
 use plimsoll_engine::target::Target;
@@ -125,7 +125,7 @@ impl Scene {
             tls: None,
             classes: 1,
             spin_ns: 0,
-            batching: is_full_speed(&self.model),
+            batching: self.model.is_full_speed(),
             preconnect: true,
             keep_alive: true,
             part: Part::default(),
@@ -171,7 +171,7 @@ impl Scene {
                 second.clear();
                 Some(second)
             }
-            Message::Failure(_) | Message::WantsSpare => None,
+            Message::CountsFrom(_) | Message::Failure(_) | Message::WantsSpare => None,
         };
         let asker = Box::new(Asker::new(self.posts));
         let (protocol, outbox) = (Http1::default(), Box::new(outbox));
@@ -203,7 +203,7 @@ impl Scene {
             rates: rates(ended),
             measured_s,
             open: self.model.is_open(),
-            full_speed: is_full_speed(&self.model),
+            full_speed: self.model.is_full_speed(),
             clients: self.model.clients(),
             connections,
             interrupted: end.interrupted,

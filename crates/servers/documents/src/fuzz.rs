@@ -1,5 +1,6 @@
 //! The functions of the fuzz targets in `fuzz/`: each takes any bytes, and must neither panic nor take memory without bound.
 
+use super::document::Values;
 use super::operation::{apply, parse_put, parse_update};
 use super::schema::{self, Schema, Schemas};
 use super::selection::Selection;
@@ -19,7 +20,8 @@ const SCHEMA: &str = "schema music { document music {
     field embedding type tensor<float>(x[3]) { indexing: attribute }
 } }";
 
-fn schemas() -> &'static Schemas {
+/// A schema with a field of every kind.
+pub fn schemas() -> &'static Schemas {
     static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
     SCHEMAS.get_or_init(|| {
         let parsed = schema::parse(SCHEMA.as_bytes(), "music.sd").into_iter().collect();
@@ -32,22 +34,36 @@ fn music() -> &'static Schema {
     &schemas().types()[0]
 }
 
-/// A document selection.
-pub fn selection(bytes: &[u8]) {
-    let _ = Selection::parse_bytes(bytes, schemas());
+/// A document selection; the message if it is rejected.
+pub fn selection(bytes: &[u8]) -> Option<String> {
+    Selection::parse_bytes(bytes, schemas()).err().map(|error| error.to_string())
 }
 
-/// The body of a put, and an update of what it says: the two are divided by a byte 0.
-pub fn bodies(bytes: &[u8]) {
+/// The body of a put, and an update of what it says: the two are divided by a byte 0. Returns the message if they are
+/// rejected.
+///
+/// # Panics
+/// When the document is stored and read as another.
+pub fn bodies(bytes: &[u8]) -> Option<String> {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let put = parse_put(parts.next().unwrap_or_default(), music());
     let update = parse_update(parts.next().unwrap_or_default(), music());
-    if let (Ok(mut put), Ok(update)) = (put, update) {
+    let refused = put.as_ref().err().or(update.as_ref().err()).map(ToString::to_string);
+    let Ok(mut put) = put else { return refused };
+    if let Ok(update) = update {
         apply(&mut put.values, music(), &update.edits);
     }
+    let (mut stored, mut again) = (Vec::new(), Vec::new());
+    put.values.encode(schemas(), &mut stored);
+    match Values::decode(schemas(), &stored) {
+        Ok(values) => values.encode(schemas(), &mut again),
+        Err(error) => panic!("a stored document cannot be read: {error}"),
+    }
+    assert!(stored == again, "a document is stored as another");
+    refused
 }
 
-/// A schema file.
-pub fn schema_file(bytes: &[u8]) {
-    let _ = schema::parse(bytes, "fuzzed.sd");
+/// A schema file; the message if it is rejected.
+pub fn schema_file(bytes: &[u8]) -> Option<String> {
+    schema::parse(bytes, "fuzzed.sd").err().map(|error| error.to_string())
 }

@@ -3,7 +3,8 @@
 use super::error::ElasticError;
 use super::mapping::date::{Formats, detected};
 use super::mapping::{
-    Child, Dynamic, Field, Kind, MAX_FIELDS, Mapping, Missing, Object, field_names,
+    Child, Dynamic, Field, Kind, MAX_FIELDS, MAX_PATH_BYTES, Mapping, Missing, Object, check_path,
+    field_names,
 };
 use super::values::{Leaf, boolean, date, kept, whole};
 use serde::Deserialize;
@@ -203,6 +204,11 @@ impl Reader<'_> {
         if self.read.missing.len() >= MAX_FIELDS {
             let message = format!("Limit of total fields [{MAX_FIELDS}] has been exceeded");
             return Err(ElasticError::argument(message));
+        }
+        // One long path has a better error later; many that repeat a long name take memory before.
+        let missing_bytes: usize = self.read.missing.iter().map(|one| one.path.len()).sum();
+        if missing_bytes > MAX_FIELDS * MAX_PATH_BYTES {
+            check_path(&path)?;
         }
         let (kind, format) = self.guess(leaf);
         self.read.missing.push(Missing { path, kind, format });

@@ -16,6 +16,7 @@ mod api;
 mod dialect;
 mod document;
 mod error;
+pub mod fuzz;
 mod index;
 mod indices;
 mod mapping;

@@ -1,6 +1,7 @@
 //! Settings of an index, as clients write them.
 
 use super::error::ElasticError;
+use super::mapping::check_path;
 use serde_json::{Map, Value as Json};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ const ACCEPTED: [&str; 17] = [
     "gc_deletes",
     "highlight.",
 ];
+
+/// The most settings of one request.
+const MAX_SETTINGS: usize = 1000;
 
 /// The settings of an index.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +63,7 @@ impl Settings {
     /// When one is not known, or its value is not one.
     pub(crate) fn read(json: &Json) -> Result<Self, ElasticError> {
         let mut flat = Map::new();
-        flatten("", json, &mut flat);
+        flatten("", json, &mut flat)?;
         let mut settings = Self::default();
         for (name, value) in flat {
             let name = name.strip_prefix("index.").unwrap_or(&name).to_owned();
@@ -119,19 +123,25 @@ impl Settings {
     }
 }
 
-fn flatten(prefix: &str, json: &Json, flat: &mut Map<String, Json>) {
+fn flatten(prefix: &str, json: &Json, flat: &mut Map<String, Json>) -> Result<(), ElasticError> {
+    check_path(prefix)?;
     match json {
         Json::Object(object) => {
             for (key, value) in object {
                 let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-                flatten(&name, value, flat);
+                flatten(&name, value, flat)?;
             }
         }
         Json::Null => {}
         value => {
+            if flat.len() >= MAX_SETTINGS {
+                let reason = format!("more than [{MAX_SETTINGS}] settings");
+                return Err(ElasticError::argument(reason));
+            }
             flat.insert(prefix.to_owned(), value.clone());
         }
     }
+    Ok(())
 }
 
 fn number(name: &str, text: &str, lowest: u64, highest: u64) -> Result<u64, ElasticError> {
@@ -186,6 +196,16 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn names_that_repeat_that_of_their_object_are_bounded() {
+        let inner: Map<String, Json> = (0..1000).map(|n| (n.to_string(), 1.into())).collect();
+        let long = json!({ "x".repeat(100_000): inner.clone() });
+        let error = Settings::read(&long).unwrap_err();
+        assert!(error.reason.contains("longer than the limit of [8192]"), "{}", error.reason);
+        let many = json!({ "a": inner, "b": 1 });
+        assert_eq!(Settings::read(&many).unwrap_err().reason, "more than [1000] settings");
+    }
 
     #[test]
     fn settings_are_read_in_all_forms() {

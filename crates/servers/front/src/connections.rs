@@ -5,6 +5,7 @@ use crate::metrics::Kind;
 use crate::port::Port;
 use crate::reply::{self, Reply};
 use crate::request_body::{Body, budget};
+use crate::untaken::{Reader, Untaken};
 use crate::{Api, Call, gzip};
 use hyper::body::Incoming;
 use hyper::header::EXPECT;
@@ -15,13 +16,16 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use plimsoll_core::clock::now_ns;
 use plimsoll_serving::accept::{ACCEPT_PAUSE, accept};
+use plimsoll_serving::room::Seat;
 use plimsoll_serving::stop::Stop;
 use plimsoll_serving::write_limit::WriteLimited;
+use rustix::net::RecvFlags;
 use std::convert::Infallible;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -32,6 +36,8 @@ const IDLE: Duration = Duration::from_secs(300);
 const DRAIN: Duration = Duration::from_millis(500);
 /// The first bytes of an HTTP/2 client with prior knowledge.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Bytes of a connection of HTTP/1.1 that are read and not used, and so its longest head.
+const READ_BYTES_MAX: usize = 64 << 10;
 /// Requests in flight on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 1024;
 /// Unread bytes that a stream, and a connection, may have sent.
@@ -45,6 +51,7 @@ pub struct Served {
     apis: Vec<Arc<dyn Api>>,
     /// Memory for request bodies, bytes.
     body_budget: Arc<Semaphore>,
+    untaken: Arc<Untaken>,
     write_timeout: Duration,
 }
 
@@ -52,7 +59,7 @@ impl Served {
     /// APIs in the order in which they are asked for a path. A client may take nothing of a reply for `write_timeout`.
     #[must_use]
     pub fn new(apis: Vec<Arc<dyn Api>>, write_timeout: Duration) -> Self {
-        Self { apis, body_budget: budget(), write_timeout }
+        Self { apis, body_budget: budget(), untaken: Arc::default(), write_timeout }
     }
 
     pub(crate) fn begin_stop(&self) {
@@ -67,6 +74,12 @@ impl Served {
     fn api(&self, path: &str) -> Option<&Arc<dyn Api>> {
         self.apis.iter().find(|api| api.owns(path)).or_else(|| self.apis.first())
     }
+}
+
+/// One connection, as its requests know it.
+struct Client {
+    seat: Arc<Seat>,
+    reader: Arc<Reader>,
 }
 
 /// Serves on all ports until the stop is requested, then lets the requests in flight end.
@@ -115,37 +128,50 @@ async fn accept_all(
         let accepted = tokio::select! {
             biased;
             () = port.cut() => return,
-            accepted = accept(&listener, &port.slots) => accepted,
+            accepted = accept(&listener, &port.room) => accepted,
         };
         match accepted {
-            Ok((stream, slot)) => {
+            Ok((stream, seat)) => {
                 let (port, served) = (Arc::clone(&port), Arc::clone(&served));
                 let watcher = graceful.watcher();
                 tokio::spawn(async move {
                     let cut = Arc::clone(&port);
+                    let client =
+                        Arc::new(Client { seat: Arc::new(seat), reader: served.untaken.reader() });
+                    let own = Arc::clone(&client);
                     // Clients may go away in the middle of anything; that is no event here.
                     tokio::select! {
                         biased;
                         () = cut.cut() => {}
-                        () = connection(stream, port, served, watcher) => {}
+                        () = client.seat.sent_away() => {}
+                        () = client.reader.sent_away() => {}
+                        () = connection(stream, port, served, watcher, own) => {}
                     }
-                    drop(slot);
                 });
             }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Err(_) => {
+                port.room.send_one_away();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
 }
 
-async fn connection(stream: TcpStream, port: Arc<Port>, served: Arc<Served>, watcher: Watcher) {
+async fn connection(
+    stream: TcpStream,
+    port: Arc<Port>,
+    served: Arc<Served>,
+    watcher: Watcher,
+    client: Arc<Client>,
+) {
     let patience = served.write_timeout;
     let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
     // A client that takes nothing is cut off by the system too: hyper would wait for it.
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, patience_ms);
     let Ok(Some(two)) = tokio::time::timeout(IDLE, speaks_http2(&stream)).await else { return };
     let service = service_fn(move |request| {
-        let (port, served) = (Arc::clone(&port), Arc::clone(&served));
-        async move { Ok::<_, Infallible>(answer(&port, &served, request).await) }
+        let (port, served, client) = (Arc::clone(&port), Arc::clone(&served), Arc::clone(&client));
+        async move { Ok::<_, Infallible>(answer(&port, &served, request, &client).await) }
     });
     let io = TokioIo::new(WriteLimited::new(stream, patience));
     if two {
@@ -162,31 +188,46 @@ async fn connection(stream: TcpStream, port: Arc<Port>, served: Arc<Served>, wat
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(IDLE)
+            .max_buf_size(READ_BYTES_MAX)
             .serve_connection(io, service);
         let _ = watcher.watch(connection).await;
     }
 }
 
 /// Looks at the first bytes without taking them; nothing when the client went away at once.
+///
+/// A preface in pieces leaves its bytes in the socket, which therefore stays readable. Each look that finds no more than a piece
+/// ends as one that would block: then the next one waits for more bytes, and a client that sends one byte costs nothing.
 async fn speaks_http2(stream: &TcpStream) -> Option<bool> {
     let mut first = [0; PREFACE.len()];
     loop {
-        let count = stream.peek(&mut first).await.ok().filter(|count| *count > 0)?;
-        if first[..count] != PREFACE[..count] {
-            return Some(false);
+        let ready = stream.ready(Interest::READABLE).await.ok()?;
+        let looked = stream.try_io(Interest::READABLE, || {
+            let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            let (count, _) = rustix::net::recv(stream, &mut first[..], flags)?;
+            let is_piece = count < PREFACE.len() && first[..count] == PREFACE[..count];
+            if count > 0 && is_piece { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(count) }
+        });
+        match looked {
+            Ok(0) => return None,
+            Ok(count) => return Some(first[..count] == *PREFACE),
+            // Nobody is left who could send the rest.
+            Err(_) if ready.is_read_closed() => return None,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return None,
         }
-        if count == PREFACE.len() {
-            return Some(true);
-        }
-        // A preface in pieces: what is there stays readable, so that waiting for it would spin.
-        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-async fn answer(port: &Arc<Port>, served: &Served, request: Request<Incoming>) -> Reply {
+async fn answer(
+    port: &Arc<Port>,
+    served: &Served,
+    request: Request<Incoming>,
+    client: &Client,
+) -> Reply {
     let start_ns = now_ns();
     let (head, body) = request.into_parts();
-    let mut body = Body::new(body, &served.body_budget);
+    let mut body = Body::new(body, &served.body_budget, &client.seat);
     let (path, query) = (head.uri.path(), head.uri.query().unwrap_or(""));
     let (kind, mut reply) = match served.api(path) {
         Some(api) => {
@@ -204,6 +245,7 @@ async fn answer(port: &Arc<Port>, served: &Served, request: Request<Incoming>) -
     if head.method == Method::HEAD {
         reply::behead(&mut reply);
     }
+    served.untaken.count(&mut reply, &client.reader);
     port.metrics.record(kind, reply.status(), now_ns() - start_ns);
     reply
 }
@@ -212,4 +254,57 @@ async fn answer(port: &Arc<Port>, served: &Served, request: Request<Incoming>) -
 #[must_use]
 pub fn reads(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt as _;
+
+    /// A pair of connected sockets: the client's, and the server's.
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, listener.accept().await.unwrap().0)
+    }
+
+    /// Polls a look until its client has done nothing more for a while, and returns the number of polls.
+    async fn polls(server: &TcpStream) -> u32 {
+        let mut count = 0;
+        let mut looking = Box::pin(speaks_http2(server));
+        let counted = std::future::poll_fn(|context| {
+            count += 1;
+            looking.as_mut().poll(context)
+        });
+        let _ = tokio::time::timeout(Duration::from_millis(200), counted).await;
+        count
+    }
+
+    #[tokio::test]
+    async fn a_client_that_stops_within_the_preface_is_not_polled() {
+        let (mut client, server) = pair().await;
+        client.write_all(&PREFACE[..1]).await.unwrap();
+        // Once by the look itself, once by the byte, and by the timer that ends the test.
+        assert!(polls(&server).await <= 5);
+    }
+
+    #[tokio::test]
+    async fn protocols_are_told_apart_however_their_first_bytes_are_cut() {
+        for (bytes, expected) in [(PREFACE, true), (b"POST / HTTP/1.1\r\nHost: a\r\n", false)] {
+            let (mut client, server) = pair().await;
+            let looking = tokio::spawn(async move { (speaks_http2(&server).await, server) });
+            for byte in bytes {
+                client.write_all(&[*byte]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            // The socket lives until all bytes are written.
+            assert_eq!(looking.await.unwrap().0, Some(expected));
+        }
+        for (bytes, expected) in [(&b""[..], None), (&PREFACE[..3], None), (b"G", Some(false))] {
+            let (mut client, server) = pair().await;
+            client.write_all(bytes).await.unwrap();
+            drop(client);
+            assert_eq!(speaks_http2(&server).await, expected, "{bytes:?}");
+        }
+    }
 }

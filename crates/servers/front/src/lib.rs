@@ -20,6 +20,7 @@ mod pool;
 mod port;
 mod reply;
 mod request_body;
+mod untaken;
 
 pub use connections::{Served, reads, serve};
 pub use metrics::Kind;
@@ -32,6 +33,7 @@ use hyper::Method;
 use hyper::header::HeaderMap;
 use plimsoll_core::system_error::words;
 use plimsoll_serving::STACK_BYTES;
+use plimsoll_serving::http::raise_descriptor_limit;
 use plimsoll_serving::stop::Stop;
 use std::io;
 use std::net::TcpListener;
@@ -68,7 +70,7 @@ pub struct FrontConfig {
     pub write_timeout: Duration,
     /// Threads that read requests and write replies; 0 is one for each processor, two at most.
     pub io_threads: usize,
-    /// Connections of a port open at a time; further ones wait to be accepted.
+    /// Connections of a port open at a time; for a further one, the one that has been at rest longest is closed.
     pub max_connections: usize,
 }
 
@@ -213,6 +215,7 @@ pub fn run(
         0 => processors().min(2),
         threads => threads,
     };
+    raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("search-io")

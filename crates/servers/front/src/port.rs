@@ -2,10 +2,11 @@
 //! and a queue of its own.
 
 use crate::metrics::Metrics;
+use plimsoll_serving::room::Room;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// Time that the reply to the request to stop has to leave before everything is cut.
 const LAST_WORDS: Duration = Duration::from_millis(20);
@@ -17,7 +18,7 @@ pub struct Port {
     /// Counts of its replies.
     pub metrics: Metrics,
     /// Room for connections.
-    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) room: Arc<Room>,
     /// Operations that were accepted and not answered yet.
     under_way: Arc<AtomicUsize>,
     cut: watch::Sender<bool>,
@@ -39,7 +40,7 @@ impl Port {
         Arc::new(Self {
             number,
             metrics: Metrics::default(),
-            slots: Arc::new(Semaphore::new(max_connections)),
+            room: Room::new(max_connections),
             under_way: Arc::default(),
             cut: watch::Sender::new(false),
         })

@@ -5,6 +5,7 @@ use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderValue};
+use plimsoll_serving::room::{Seat, Served};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,8 @@ const MAX_DISCARDED_BYTES: usize = 128 << 20;
 const DISCARD: Duration = Duration::from_secs(10);
 /// Bytes of request bodies that all ports together hold at a time.
 pub const BUDGET_BYTES: usize = 512 << 20;
+/// Bytes that are unpacked at once.
+const UNPACKED_BYTES: usize = 64 << 10;
 /// Steps in which the budget is taken, so that small bodies cost one step.
 const STEP_BYTES: usize = 4096;
 
@@ -95,12 +98,16 @@ impl Held {
 pub struct Body {
     incoming: Incoming,
     budget: Arc<Semaphore>,
+    seat: Arc<Seat>,
+    /// There once the request has arrived whole.
+    served: Option<Served>,
 }
 
 impl Body {
     /// A body that takes what it holds from a budget.
-    pub fn new(incoming: Incoming, budget: &Arc<Semaphore>) -> Self {
-        Self { incoming, budget: Arc::clone(budget) }
+    pub fn new(incoming: Incoming, budget: &Arc<Semaphore>, seat: &Arc<Seat>) -> Self {
+        let served = incoming.is_end_stream().then(|| seat.serve());
+        Self { incoming, budget: Arc::clone(budget), seat: Arc::clone(seat), served }
     }
 
     /// Reads the whole body, unpacked when it is gzip. The limit holds for both forms.
@@ -116,11 +123,11 @@ impl Body {
             let message = "The request body took too long to arrive";
             Err(BodyError::new(StatusCode::REQUEST_TIMEOUT, message))
         })?;
+        self.served.get_or_insert_with(|| self.seat.serve());
         match headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
             None | Some(b"identity") => Ok(WholeBody { bytes, held }),
             Some(b"gzip") => {
-                let unpacked = unpack(&bytes, max_bytes)?;
-                held.cover(unpacked.len().max(held.bytes))?;
+                let unpacked = unpack(&bytes, max_bytes, &mut held)?;
                 Ok(WholeBody { bytes: unpacked.into(), held })
             }
             Some(_) => {
@@ -182,16 +189,26 @@ async fn collect(
     Ok(if all.is_empty() { first } else { all.into() })
 }
 
-fn unpack(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, BodyError> {
-    let mut unpacked = Vec::with_capacity((bytes.len() * 3).min(max_bytes));
-    let limit = max_bytes as u64 + 1;
-    let read = GzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked);
-    read.map_err(|failure| {
-        let message = format!("The request body is not gzip: {failure}");
-        BodyError::new(StatusCode::BAD_REQUEST, message)
-    })?;
-    if unpacked.len() > max_bytes {
-        return Err(BodyError::too_large(unpacked.len(), max_bytes));
+/// Unpacks a body in steps, each covered by the budget before it is kept: a thousand packed bombs must not be unpacked first
+/// and rejected afterwards.
+fn unpack(bytes: &[u8], max_bytes: usize, held: &mut Held) -> Result<Vec<u8>, BodyError> {
+    let mut decoder = GzDecoder::new(bytes);
+    let mut unpacked = Vec::new();
+    let mut piece = vec![0; UNPACKED_BYTES];
+    loop {
+        let count = decoder.read(&mut piece).map_err(|failure| {
+            let message = format!("The request body is not gzip: {failure}");
+            BodyError::new(StatusCode::BAD_REQUEST, message)
+        })?;
+        if count == 0 {
+            return Ok(unpacked);
+        }
+        let size = unpacked.len() + count;
+        if size > max_bytes {
+            return Err(BodyError::too_large(size, max_bytes));
+        }
+        // The packed bytes are still there.
+        held.cover(bytes.len() + size)?;
+        unpacked.extend_from_slice(&piece[..count]);
     }
-    Ok(unpacked)
 }

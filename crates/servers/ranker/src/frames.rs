@@ -3,6 +3,7 @@
 use super::metrics::Bad;
 use super::service::{Answer, Service};
 use plimsoll_core::clock::now_ns;
+use plimsoll_serving::room::{Seat, Served};
 use plimsoll_serving::write_limit::WRITE;
 use plimsoll_wire::rank::{FrameError, Incoming, RequestHeader, RequestReader, ResponseHeader};
 use std::sync::Arc;
@@ -23,8 +24,8 @@ const WRITE_BYTES: usize = 64 * 1024;
 struct Outgoing {
     header: ResponseHeader,
     answer: Answer,
-    /// The place among the requests of the connection.
-    _permit: OwnedSemaphorePermit,
+    /// The place among the requests of the connection, and that of the connection.
+    _permit: (OwnedSemaphorePermit, Served),
 }
 
 /// Serves one connection until the client closes, sends something else, or the server stops.
@@ -33,6 +34,7 @@ pub(crate) async fn serve(
     service: Arc<Service>,
     idle: Duration,
     mut stopping: watch::Receiver<bool>,
+    seat: &Arc<Seat>,
 ) {
     let (from, to) = stream.into_split();
     let (answers, queue) = mpsc::unbounded_channel();
@@ -43,7 +45,7 @@ pub(crate) async fn serve(
         _ = stopping.wait_for(|stopping| *stopping) => {}
         // Whoever does not read its replies has no more of its requests read.
         () = answers.closed() => {}
-        () = read(from, &service, &answers, idle) => {}
+        () = read(from, &service, &answers, idle, seat) => {}
     }
     drop(answers);
     let _ = writer.await;
@@ -54,6 +56,7 @@ async fn read(
     service: &Arc<Service>,
     answers: &mpsc::UnboundedSender<Outgoing>,
     idle: Duration,
+    seat: &Arc<Seat>,
 ) {
     let mut reader = RequestReader::new(service.config.request_bytes_max);
     let places = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
@@ -76,7 +79,7 @@ async fn read(
                 Ok(Incoming::Request { header, consumed }) => {
                     rest = &rest[consumed..];
                     let Ok(permit) = Arc::clone(&places).acquire_owned().await else { return };
-                    submit(service, header, permit, answers);
+                    submit(service, header, (permit, seat.serve()), answers);
                 }
                 Err(error) => {
                     service.metrics.count_bad(match error {
@@ -93,7 +96,7 @@ async fn read(
 fn submit(
     service: &Arc<Service>,
     asked: RequestHeader,
-    permit: OwnedSemaphorePermit,
+    permit: (OwnedSemaphorePermit, Served),
     answers: &mpsc::UnboundedSender<Outgoing>,
 ) {
     let arrived_ns = now_ns();

@@ -4,7 +4,7 @@ use super::metrics::Bad;
 use super::pagerank::{Direction, Ranks, ranks};
 use super::service::{Answer, Service};
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -12,6 +12,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plimsoll_core::clock::now_ns;
 use plimsoll_serving::http::Method as Counted;
+use plimsoll_serving::room::Seat;
 use plimsoll_serving::write_limit::{WRITE, WriteLimited};
 use plimsoll_wire::rank::{KIND_RANK, KIND_REFUSED};
 use serde_json::json;
@@ -54,10 +55,12 @@ pub(crate) async fn serve(
     pages: Arc<Pages>,
     idle: Duration,
     mut stopping: watch::Receiver<bool>,
+    seat: &Arc<Seat>,
 ) {
+    let own = Arc::clone(seat);
     let service = service_fn(move |request| {
-        let pages = Arc::clone(&pages);
-        async move { Ok::<_, Infallible>(pages.answer(request).await) }
+        let (pages, seat) = (Arc::clone(&pages), Arc::clone(&own));
+        async move { Ok::<_, Infallible>(pages.answer(request, &seat).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -74,13 +77,15 @@ pub(crate) async fn serve(
 }
 
 impl Pages {
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Reply {
         let (head, body) = request.into_parts();
+        // A body that is still to come keeps no place.
+        let _served = body.is_end_stream().then(|| seat.serve());
         let query = head.uri.query().unwrap_or("");
         let reads = head.method == Method::GET || head.method == Method::HEAD;
         match head.uri.path() {
             "/rank" if reads || head.method == Method::POST => {
-                self.rank(&head.method, query, body).await
+                self.rank(&head.method, query, body, seat).await
             }
             "/rank" => not_allowed("GET, POST"),
             "/metrics" | "/_stats" | "/pagerank" | "/graph" if !reads => not_allowed("GET"),
@@ -98,7 +103,7 @@ impl Pages {
         }
     }
 
-    async fn rank(&self, method: &Method, query: &str, body: Incoming) -> Reply {
+    async fn rank(&self, method: &Method, query: &str, body: Incoming, seat: &Seat) -> Reply {
         let id = match parameters(query, ["id"]) {
             Ok([None]) => None,
             Ok([Some(id)]) => match id.parse() {
@@ -110,6 +115,7 @@ impl Pages {
         if let Err((status, text)) = self.drop_body(body).await {
             return failure(status, &text);
         }
+        let _served = seat.serve();
         let id = id.unwrap_or_else(|| self.next_id.fetch_add(1, Ordering::Relaxed));
         let counted = if *method == Method::POST { Counted::Post } else { Counted::Get };
         let arrived_ns = now_ns();

@@ -18,6 +18,7 @@ mod chase;
 mod compact;
 mod config;
 mod frames;
+pub mod fuzz;
 mod graph;
 mod http;
 mod metrics;
@@ -41,6 +42,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_serving::accept::{ACCEPT_PAUSE, accept};
 use plimsoll_serving::cpu_time::process_cpu_ns;
 use plimsoll_serving::http::raise_descriptor_limit;
+use plimsoll_serving::room::{Room, Seat};
 use plimsoll_serving::stop::Stop;
 use service::Service;
 use std::io;
@@ -51,7 +53,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// Longest time that a connection may stay silent before it is closed.
 const IDLE: Duration = Duration::from_secs(300);
@@ -59,8 +61,8 @@ const IDLE: Duration = Duration::from_secs(300);
 const DRAIN: Duration = Duration::from_secs(2);
 /// Longest time that tasks may go on after the connections were closed.
 const RUNTIME_STOP: Duration = Duration::from_millis(100);
-/// Connections open at a time; further ones wait to be accepted.
-const CONNECTIONS_MAX: u32 = 10_000;
+/// Connections open at a time; for a further one, the one that has been at rest longest is closed.
+const CONNECTIONS_MAX: usize = 10_000;
 
 /// Reason why the server could not start or go on.
 #[derive(Debug, Error)]
@@ -167,30 +169,36 @@ async fn accept_all(
     // long.
     let stopped = unsafe { AsyncFd::register(stop) }?;
     let (tell, stopping) = watch::channel(false);
-    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    let room = Room::new(CONNECTIONS_MAX);
     let pages = Arc::new(Pages::new(Arc::clone(service)));
     loop {
         let accepted = tokio::select! {
             biased;
             _ = stopped.readable() => break,
-            accepted = accept(&listener, &slots) => accepted,
+            accepted = accept(&listener, &room) => accepted,
         };
         match accepted {
-            Ok((stream, slot)) => {
+            Ok((stream, seat)) => {
                 let (service, pages) = (Arc::clone(service), Arc::clone(&pages));
                 let stopping = stopping.clone();
                 tokio::spawn(async move {
                     let open = OpenConnection::new(&service);
-                    connection(stream, open.service, pages, stopping).await;
-                    drop(slot);
+                    let seat = Arc::new(seat);
+                    tokio::select! {
+                        () = seat.sent_away() => {}
+                        () = connection(stream, open.service, pages, stopping, &seat) => {}
+                    }
                 });
             }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Err(_) => {
+                room.send_one_away();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
     drop(listener);
     let _ = tell.send(true);
-    let _ = tokio::time::timeout(DRAIN, slots.acquire_many(CONNECTIONS_MAX)).await;
+    let _ = tokio::time::timeout(DRAIN, room.emptied()).await;
     Ok(())
 }
 
@@ -219,6 +227,7 @@ async fn connection(
     service: &Arc<Service>,
     pages: Arc<Pages>,
     mut stopping: watch::Receiver<bool>,
+    seat: &Arc<Seat>,
 ) {
     let mut first = [0; 1];
     let peeked = tokio::select! {
@@ -229,11 +238,11 @@ async fn connection(
     match (peeked, first[0]) {
         (Ok(Ok(1..)), 0) => {
             count(&service.metrics.frame_connections);
-            frames::serve(stream, Arc::clone(service), IDLE, stopping).await;
+            frames::serve(stream, Arc::clone(service), IDLE, stopping, seat).await;
         }
         (Ok(Ok(1..)), b'A'..=b'Z' | b'a'..=b'z') => {
             count(&service.metrics.http_connections);
-            http::serve(stream, pages, IDLE, stopping).await;
+            http::serve(stream, pages, IDLE, stopping, seat).await;
         }
         (Ok(Ok(1..)), _) => service.metrics.count_bad(Bad::Start),
         // Closed, reset or silent: nothing was asked.

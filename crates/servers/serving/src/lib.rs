@@ -24,6 +24,7 @@ pub mod draws;
 pub mod http;
 pub mod json;
 pub mod parameters;
+pub mod room;
 pub mod sample;
 pub mod stop;
 pub mod tickets;

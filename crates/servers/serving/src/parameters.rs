@@ -33,9 +33,9 @@ impl Parameters {
         if !json.is_object() {
             return Err(ParameterError("the request body must be a JSON object".to_owned()));
         }
-        let mut entries = Vec::new();
-        flatten("", json, &mut entries);
-        Ok(Self { entries })
+        let mut flat = Flat::default();
+        flat.take("", json)?;
+        Ok(Self { entries: flat.entries })
     }
 
     /// Adds parameters that win over those already here.
@@ -61,21 +61,43 @@ impl Parameters {
     }
 }
 
-/// The parser of JSON bounds the nesting, and with it this recursion.
-fn flatten(prefix: &str, json: Json, entries: &mut Vec<(String, String)>) {
-    let value = match json {
-        Json::Object(object) => {
-            for (key, value) in object {
-                let name = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
-                flatten(&name, value, entries);
+/// Most bytes of the dotted names of a JSON object together. Each member repeats the name of the object that it is in: without
+/// a bound, a body of 1 MiB may have names of 40 GB.
+const NAMES_MAX_BYTES: usize = 4 << 20;
+
+/// The members of a JSON object with dotted names.
+#[derive(Default)]
+struct Flat {
+    entries: Vec<(String, String)>,
+    names_bytes: usize,
+}
+
+impl Flat {
+    /// The parser of JSON bounds the nesting, and with it this recursion.
+    fn take(&mut self, prefix: &str, json: Json) -> Result<(), ParameterError> {
+        let value = match json {
+            Json::Object(object) => {
+                for (key, value) in object {
+                    let name = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+                    self.names_bytes += name.len();
+                    if self.names_bytes > NAMES_MAX_BYTES {
+                        let most = NAMES_MAX_BYTES >> 20;
+                        let message = format!(
+                            "the names of the parameters have more than {most} MiB together; use shorter ones"
+                        );
+                        return Err(ParameterError(message));
+                    }
+                    self.take(&name, value)?;
+                }
+                return Ok(());
             }
-            return;
-        }
-        Json::Null => return,
-        Json::String(text) => text,
-        other => other.to_string(),
-    };
-    entries.push((prefix.to_owned(), value));
+            Json::Null => return Ok(()),
+            Json::String(text) => text,
+            other => other.to_string(),
+        };
+        self.entries.push((prefix.to_owned(), value));
+        Ok(())
+    }
 }
 
 /// Returns true if a truth value is true. Vespa takes `true` in any case, and every other word as no.
@@ -114,4 +136,26 @@ pub fn duration_us(text: &str) -> Option<u64> {
     let us = number * scale;
     // About 31 years: far more than anybody waits, and far from overflowing nanoseconds.
     (us.is_finite() && us <= 1e15).then_some(us as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_an_object_have_dotted_names() {
+        let parameters = Parameters::from_json(br#"{"a": {"b": 1, "c": {"d": "x"}}, "e": null}"#);
+        let parameters = parameters.unwrap();
+        assert_eq!((parameters.get("a.b"), parameters.get("a.c.d")), (Some("1"), Some("x")));
+        assert_eq!(parameters.get("e"), None);
+    }
+
+    #[test]
+    fn names_that_repeat_that_of_their_object_are_bounded() {
+        // 1 MB of which one half is a name, and the other has members that repeat it: 40 GB of names.
+        let members: String = (0..80_000).map(|n| format!("\"{n}\":1,")).collect();
+        let body = format!("{{\"{}\":{{{members}\"x\":1}}}}", "n".repeat(500_000));
+        let error = Parameters::from_json(body.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("have more than 4 MiB together"), "{error}");
+    }
 }

@@ -23,6 +23,7 @@
 mod benchmark_headers;
 mod container;
 mod document_api;
+pub mod fuzz;
 mod index;
 mod mapping;
 mod order_parameter;

@@ -21,6 +21,7 @@ mod application;
 mod arguments;
 mod connection_counts;
 mod executor;
+pub mod fuzz;
 mod http;
 mod identity;
 mod inbox;

@@ -4,6 +4,7 @@ use super::chunked::Chunked;
 use super::head::{self, Framing, Head};
 use super::{BODY_TOO_LONG, Encoding, Keep, Limits, Reply, Request};
 use crate::{Event, Fault};
+use plimsoll_core::holding::Hold;
 
 /// A buffer above this many bytes is given back after the reply it grew for, so that ten thousand
 /// connections at rest stay within 80 MB whatever they have kept before.
@@ -65,6 +66,7 @@ struct Kept {
     buffer: Vec<u8>,
     head_len: usize,
     truncated: bool,
+    hold: Hold,
 }
 
 impl Kept {
@@ -74,14 +76,18 @@ impl Kept {
             self.buffer = Vec::new();
         }
         self.buffer.clear();
+        self.hold = Hold::default();
         self.head_len = 0;
         self.truncated = false;
     }
 
-    /// Keeps what fits into `room`, the most that is kept of the whole body.
+    /// Keeps what fits into `room`, the most that is kept of the whole body, and into the memory for all replies.
     fn push_body(&mut self, bytes: &[u8], room: usize) {
         let room = room.saturating_sub(self.buffer.len() - self.head_len);
-        let taken = bytes.len().min(room);
+        let mut taken = bytes.len().min(room);
+        if self.truncated || !self.hold.covers(self.buffer.len() + taken) {
+            taken = 0;
+        }
         self.truncated |= taken < bytes.len();
         self.buffer.extend_from_slice(&bytes[..taken]);
     }

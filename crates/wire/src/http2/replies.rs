@@ -10,6 +10,9 @@ use crate::http1::{BODY_TOO_LONG, Encoding, Limits, RETAINED_BYTES};
 
 /// Room that is made at once for a body of declared length; what a server declares is not believed beyond.
 const RESERVED_BYTES: u64 = 256 << 10;
+/// Unfinished replies take all the memory that there is for them.
+const NO_ROOM: Fault =
+    Fault::Protocol("the heads of unfinished replies exceed the limit of all replies");
 /// Number of frames that one header block may take.
 const BLOCK_FRAMES: u32 = 64;
 
@@ -110,6 +113,9 @@ impl Conn {
         match found {
             Ok((200.., ..)) => {
                 let stream = self.streams.get(slot);
+                if !stream.hold.covers(lines.len()) {
+                    return Ok(Some(self.refuse(slot, NO_ROOM, out)));
+                }
                 stream.head_len = lines.len();
                 stream.kept = lines;
                 Ok(if end { Some(self.complete(slot, None, out)) } else { None })

@@ -2,6 +2,7 @@
 
 use crate::Fault;
 use crate::http1::{Encoding, Keep, Limits, REFUSAL_BYTES, RETAINED_BYTES, is_refusal};
+use plimsoll_core::holding::Hold;
 
 /// Number of small buffers that a connection keeps for replies to come, so that it holds at most 64 KiB at rest. More
 /// than one is used only where replies that are kept arrive in turns.
@@ -34,6 +35,7 @@ pub(super) struct Stream {
     /// The header lines that are kept, then what is kept of the body.
     pub(super) kept: Vec<u8>,
     pub(super) head_len: usize,
+    pub(super) hold: Hold,
 }
 
 impl Stream {
@@ -53,10 +55,13 @@ impl Stream {
         self.keep.stream && !is_refusal(self.status)
     }
 
-    /// Keeps what fits into `room`, the most that is kept of the whole body.
+    /// Keeps what fits into `room`, the most that is kept of the whole body, and into the memory for all replies.
     pub(super) fn push_body(&mut self, bytes: &[u8], room: usize) {
         let room = room.saturating_sub(self.kept.len() - self.head_len);
-        let taken = bytes.len().min(room);
+        let mut taken = bytes.len().min(room);
+        if self.truncated || !self.hold.covers(self.kept.len() + taken) {
+            taken = 0;
+        }
         self.truncated |= taken < bytes.len();
         self.kept.extend_from_slice(&bytes[..taken]);
     }

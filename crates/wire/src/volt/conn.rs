@@ -1,12 +1,13 @@
 //! The client's side of one connection.
 
 use super::calls::{Asked, Calls};
-use super::frame::{FRAME_HEAD_BYTES, FrameError, declared_bytes};
+use super::frame::{FRAME_HEAD_BYTES, declared_bytes};
 use super::kind::DecodeError;
 use super::login::{LoginCode, LoginReply};
 use super::request::Request;
 use super::response::Response;
 use crate::{Event, Fault};
+use plimsoll_core::holding::Hold;
 
 /// Longest answer to a login, bytes.
 const LOGIN_BYTES_MAX: u32 = 64 << 10;
@@ -18,6 +19,9 @@ const RESERVED_BYTES: usize = 256 << 10;
 const FOREIGN: Fault = Fault::Protocol(
     "what answered the login does not speak VoltDB's protocol; is this the client port (21212)?",
 );
+/// Unfinished responses take all the memory that there is for them.
+const NO_ROOM: Fault =
+    Fault::Protocol("the unfinished responses of VoltDB exceed the limit of all responses");
 const SILENT: &str = "closed without an answer to the login; is it VoltDB that listens there?";
 
 /// The state of one connection. A buffer comes into being only when a message is split over reads.
@@ -27,6 +31,7 @@ pub struct Conn {
     calls: Calls,
     /// A message that is not whole; or the one that the last event was made of.
     partial: Vec<u8>,
+    hold: Hold,
     /// The bytes in the buffer were handed out.
     is_given: bool,
     host: Option<Host>,
@@ -140,26 +145,39 @@ impl Conn {
                 Ok(Some(bytes)) if bytes <= input.len() => {
                     return Ok(Some(Whole { consumed: bytes, is_in_input: true }));
                 }
-                other => other.and_then(|_| self.collect(most, input)),
+                other => {
+                    other.map_err(|_| too_long).and_then(|_| self.collect(most, too_long, input))
+                }
             }
         } else {
-            self.collect(most, input)
+            self.collect(most, too_long, input)
         };
         match found {
             Ok(consumed) => {
                 self.is_given = consumed.is_some();
                 Ok(consumed.map(|consumed| Whole { consumed, is_in_input: false }))
             }
-            Err(FrameError(_)) => {
+            Err(fault) => {
                 self.stage = Stage::Dead;
-                Err(too_long)
+                self.give_room_back();
+                Err(fault)
             }
         }
     }
 
+    fn give_room_back(&mut self) {
+        self.partial = Vec::new();
+        self.hold = Hold::default();
+    }
+
     /// Keeps what there is of a message that is split over reads. How many bytes of the input it ended behind.
     #[cold]
-    fn collect(&mut self, most: u32, input: &[u8]) -> Result<Option<usize>, FrameError> {
+    fn collect(
+        &mut self,
+        most: u32,
+        too_long: Fault,
+        input: &[u8],
+    ) -> Result<Option<usize>, Fault> {
         let mut at = 0;
         let mut keep = |partial: &mut Vec<u8>, until: usize| {
             let piece = (until - partial.len()).min(input.len() - at);
@@ -170,7 +188,11 @@ impl Conn {
         if self.partial.len() < FRAME_HEAD_BYTES {
             keep(&mut self.partial, FRAME_HEAD_BYTES);
         }
-        let Some(bytes) = declared_bytes(&self.partial, most)? else { return Ok(None) };
+        let declared = declared_bytes(&self.partial, most).map_err(|_| too_long)?;
+        let Some(bytes) = declared else { return Ok(None) };
+        if !self.hold.covers(bytes.min(self.partial.len() + input.len())) {
+            return Err(NO_ROOM);
+        }
         if self.partial.len() == FRAME_HEAD_BYTES {
             self.partial.reserve((bytes - FRAME_HEAD_BYTES).min(RESERVED_BYTES));
         }
@@ -182,7 +204,7 @@ impl Conn {
         self.is_given = false;
         self.partial.clear();
         if self.partial.capacity() > RETAINED_BYTES {
-            self.partial = Vec::new();
+            self.give_room_back();
         }
     }
 

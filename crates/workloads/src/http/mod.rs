@@ -2,21 +2,25 @@
 
 mod judge;
 mod output;
+mod server_time;
 mod source;
+mod trace;
 mod troubles;
 
 pub use judge::Judge;
 pub use judge::plain_body;
 use judge::{DECODED_MAX, Judged, SHOWN_MAX, beginning, shown, status_hint};
 pub use output::OutputFile;
+pub use server_time::ServerClock;
 pub use source::{Order, Rendered, Stream, Way, shuffled};
+pub use trace::{TRACEPARENT, TRACEPARENT_BLANK, Tracing};
 pub use troubles::Troubles;
 
 use crate::classes::Classes;
 use crate::render::{FbenchForm, HttpForm};
 use crate::rows::{RowFeed, TemplateSet};
 use crate::script::Script;
-use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::outcome::{Failure, Outcome, ServerTime};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::UserTurn;
 use plimsoll_wire::http::Http;
@@ -72,6 +76,10 @@ pub struct HttpSessions {
     exhausted: Arc<AtomicU32>,
     park: Option<Sender<Stream>>,
     filling: Option<Filling>,
+    /// Header with the server's own time, if replies are asked for it.
+    server_clock: Option<ServerClock>,
+    /// Trace ids of requests, if they have some.
+    tracing: Option<Tracing>,
     /// User whose request comes next, in models of users.
     turn: UserTurn,
     /// Conditions of the reply judged last, to explain its failure.
@@ -132,6 +140,8 @@ impl HttpSessions {
             exhausted: Arc::default(),
             park: None,
             filling: None,
+            server_clock: None,
+            tracing: None,
             turn: UserTurn::default(),
             judged: Judged::default(),
         }
@@ -141,6 +151,21 @@ impl HttpSessions {
     #[must_use]
     pub fn with_rows(mut self, templates: Arc<Vec<TemplateSet>>, feed: RowFeed) -> Self {
         self.filling = Some(Filling { templates, feed, body: Vec::new() });
+        self
+    }
+
+    /// Reads the server's own time from replies.
+    #[must_use]
+    pub fn with_server_time(mut self, clock: Option<ServerClock>) -> Self {
+        self.keep.head |= clock.is_some();
+        self.server_clock = clock;
+        self
+    }
+
+    /// Gives each request a trace id; they must have been rendered with [`TRACEPARENT_BLANK`].
+    #[must_use]
+    pub fn with_tracing(mut self, tracing: Option<Tracing>) -> Self {
+        self.tracing = tracing;
         self
     }
 
@@ -215,6 +240,9 @@ impl HttpSessions {
                 }
             }
         };
+        if let Some(tracing) = &mut self.tracing {
+            tracing.patch(&mut request.bytes);
+        }
         request.head = request.bytes.starts_with(b"HEAD ");
         request.keep = self.keep;
         if !self.outputs.is_empty() {
@@ -302,6 +330,18 @@ impl Sessions<Http> for HttpSessions {
             hits,
             body_bytes: reply.body_bytes,
         }
+    }
+
+    fn asks_server_time(&self) -> bool {
+        self.server_clock.is_some()
+    }
+
+    fn server_time(&self, reply: &Reply<'_>) -> ServerTime {
+        self.server_clock.as_ref().map_or(ServerTime::Missing, |clock| clock.read(reply))
+    }
+
+    fn trace_id(&self, request: &Request) -> Option<String> {
+        self.tracing.as_ref().and_then(|_| trace::trace_id(request))
     }
 
     fn lost(&mut self, client: u32, _what: &Submission, _failure: Failure, times: Times) {

@@ -62,7 +62,7 @@ enum Sink {
     Plain(Buffered),
     /// A packed file between two members or frames.
     Between(Packing, Buffered),
-    Gzip(GzEncoder<Buffered>),
+    Gzip(Box<GzEncoder<Buffered>>),
     Zstd(Box<ZstdEncoder<'static, Buffered>>),
     /// Left behind by an error.
     Broken,
@@ -139,7 +139,7 @@ impl Writer {
                     Sink::Zstd(Box::new(ZstdEncoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?))
                 }
                 Sink::Between(_, file) => {
-                    Sink::Gzip(GzEncoder::new(file, flate2::Compression::default()))
+                    Sink::Gzip(Box::new(GzEncoder::new(file, flate2::Compression::default())))
                 }
                 other => other,
             };

@@ -2,6 +2,10 @@
 
 use std::io::{self, Read};
 
+/// Length at which the end of a line is no longer looked for, bytes: a file of 2^40 bytes without a line end, of which the disk may
+/// have none, is not read to its end.
+const LINE_GIVEN_UP_BYTES: u64 = 256 << 20;
+
 /// Bytes read from the source at once.
 const BUFFER_BYTES: usize = 128 * 1024;
 
@@ -96,6 +100,12 @@ impl<R: Read> LineReader<R> {
                 first = piece.first().copied();
             }
             length += piece.len() as u64;
+            if length > LINE_GIVEN_UP_BYTES {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("a line is longer than {} MiB", LINE_GIVEN_UP_BYTES >> 20),
+                ));
+            }
             let room = max_bytes.saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             self.at += piece.len();
@@ -124,6 +134,13 @@ mod tests {
             found.push((line.clone(), info.offset, info.too_long));
         }
         found
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_given_up() {
+        let mut reader = LineReader::new(std::io::repeat(0), 0, 100);
+        let error = reader.next_line(&mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("longer than 256 MiB"), "{error}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct SourceFile {
     /// The content of a pipe, in a file without a name.
     spooled: Option<Arc<File>>,
     gzip: bool,
-    /// Unpacked bytes. A gzip file does not tell this, so it is counted when first needed.
+    /// Unpacked bytes. A gzip file does not give this, so it is counted when first needed.
     size_bytes: Option<u64>,
 }
 
@@ -39,10 +39,11 @@ impl SourceFile {
     /// bytes.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let fail = |error| InputError::io(path, error);
-        let file = File::open(path).map_err(fail)?;
-        if !file.metadata().map_err(fail)?.is_file() {
+        // Looked at before it is opened: opening a pipe waits for a program that writes into it.
+        if !std::fs::metadata(path).map_err(fail)?.is_file() {
             return Err(InputError::NotRegular { path: path.to_owned() });
         }
+        let file = File::open(path).map_err(fail)?;
         Self::look(path, file, None)
     }
 

@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn each_job_has_a_result_in_a_few_words() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/records");
         let mut seen = 0;
         for file in std::fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use plimsoll_core::system_error::{with_advice, words};
-use plimsoll_job::output::print_out;
+use plimsoll_job::output::{note, print_out};
 use plimsoll_job::usage::usage;
 use plimsoll_serving::stop::Stop;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -88,8 +88,23 @@ pub fn ready_at(
         let urls = schemes.iter().map(|scheme| format!("{scheme}://{address}"));
         urls.collect::<Vec<_>>().join(" ")
     };
+    warn_if_reachable(kind, addresses);
     let addresses: Vec<String> = addresses.iter().map(named).collect();
     ready_line(kind, &addresses, args)
+}
+
+/// Reports on stderr that a target can be reached from other machines: most targets let anyone read, write and stop them.
+pub fn warn_if_reachable(kind: &str, addresses: &[SocketAddr]) {
+    if let Some(address) = addresses.iter().find(|address| is_reachable(address)) {
+        note(&format!(
+            "plimsoll: serve {kind} listens on {address}, which other machines can reach; it is made for tests, \
+             not to face a network"
+        ));
+    }
+}
+
+fn is_reachable(address: &SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
 }
 
 /// Says that a target answers at these addresses.
@@ -101,4 +116,19 @@ pub fn ready_line(kind: &str, urls: &[String], args: &ListenArgs) -> Result<()> 
         })?;
     }
     print_out(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_reachable;
+
+    #[test]
+    fn only_loopback_is_out_of_reach() {
+        for address in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(!is_reachable(&address.parse().unwrap()), "{address}");
+        }
+        for address in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "[fe80::1]:1", "[::ffff:10.0.0.1]:1"] {
+            assert!(is_reachable(&address.parse().unwrap()), "{address}");
+        }
+    }
 }

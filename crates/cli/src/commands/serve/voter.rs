@@ -1,6 +1,6 @@
 //! `plimsoll serve voter`: the voter database's flags.
 
-use super::listening::{ListenArgs, beside, listen, ready_line};
+use super::listening::{ListenArgs, beside, listen, ready_line, warn_if_reachable};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::system_error::with_advice;
@@ -110,6 +110,7 @@ pub fn run(args: &VoterArgs) -> Result<u8> {
         ));
     }
     let http = args.http_port.map(|port| beside(&args.listen, port, "--http-port")).transpose()?;
+    warn_if_reachable("voter", &[listener.local_addr()?]);
     let mut urls = vec![format!("volt://{}", listener.local_addr()?)];
     if let Some(http) = &http {
         urls.push(format!("http://{}", http.local_addr()?));

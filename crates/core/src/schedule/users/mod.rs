@@ -91,8 +91,6 @@ pub struct UserSchedule {
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
     /// Users whose request is in flight.
     away: u32,
-    /// Place of the user whose request was made due last.
-    last: u32,
 }
 
 impl UserSchedule {
@@ -123,7 +121,6 @@ impl UserSchedule {
             free: Vec::new(),
             waiting: BinaryHeap::new(),
             away: 0,
-            last: 0,
         }
     }
 
@@ -261,7 +258,6 @@ impl UserSchedule {
         self.places[client as usize].asked += 1;
         self.left -= 1;
         self.away += 1;
-        self.last = client;
         Next::Send { intended_ns, client }
     }
 
@@ -298,20 +294,21 @@ impl UserSchedule {
         self.waiting.push(Reverse((due_ns, client)));
     }
 
-    /// The user whose request was made due last has no more requests: it leaves, and no more users arrive.
-    pub(super) fn withdraw(&mut self) {
+    /// The user at this place has no more requests: it leaves, and no more users arrive. Other requests may have become due
+    /// since its own.
+    pub(super) fn withdraw(&mut self, client: u32) {
         self.left = self.left.saturating_add(1);
         self.away = self.away.saturating_sub(1);
-        self.leave(self.last);
+        self.leave(client);
         match &mut self.source {
             Source::Coming(coming) => coming.stop(),
             Source::Seats { seats, .. } => seats.stop(),
         }
     }
 
-    pub(super) fn postpone(&mut self) {
+    pub(super) fn postpone(&mut self, client: u32) {
         self.left = self.left.saturating_add(1);
-        if let Some(place) = self.places.get_mut(self.last as usize) {
+        if let Some(place) = self.places.get_mut(client as usize) {
             place.asked = place.asked.saturating_sub(1);
             place.postponed = true;
         }

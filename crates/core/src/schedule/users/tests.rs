@@ -293,14 +293,40 @@ fn a_user_without_anything_to_ask_leaves_and_nobody_else_comes() {
     let mut schedule = Schedule::start(&model, Slice::WHOLE, LONG, 0, 0).unwrap();
     assert!(matches!(schedule.next(0), Next::Send { client: 0, .. }));
     assert!(matches!(schedule.next(0), Next::Send { client: 1, .. }));
-    schedule.withdraw();
+    schedule.withdraw(1);
     assert_eq!(schedule.next(1), Next::Blocked, "the first one is still away");
     schedule.ended(0, 0, 1);
     assert!(matches!(schedule.next(1), Next::Send { client: 0, .. }));
-    schedule.postpone();
+    schedule.postpone(0);
     schedule.ended(0, 1, 2);
     assert!(matches!(schedule.next(2), Next::Send { client: 0, .. }));
     assert_eq!(schedule.user_turn(0).unwrap().step, 1, "what was taken back is asked again");
+}
+
+/// Behind a queue a request is asked long after it became due: others may have become due since.
+#[test]
+fn what_is_taken_back_is_that_users_and_not_the_last_ones() {
+    let model = model("at once 3", 2, "none");
+    let mut schedule = Schedule::start(&model, Slice::WHOLE, LONG, 0, 0).unwrap();
+    for client in 0..3 {
+        assert_eq!(schedule.next(0), Next::Send { intended_ns: 0, client });
+    }
+    schedule.postpone(0);
+    schedule.ended(0, 0, 5);
+    assert_eq!(schedule.next(5), Next::Send { intended_ns: 5, client: 0 });
+    let step = |schedule: &Schedule, client| schedule.user_turn(client).unwrap().step;
+    assert_eq!(
+        (step(&schedule, 0), step(&schedule, 2)),
+        (0, 0),
+        "asked again, and not passed over"
+    );
+    schedule.ended(2, 0, 6);
+    assert_eq!(schedule.next(6), Next::Send { intended_ns: 6, client: 2 });
+    assert_eq!(step(&schedule, 2), 1);
+    // Whoever has nothing left leaves, and whoever waits stays.
+    schedule.withdraw(0);
+    schedule.ended(1, 0, 7);
+    assert_eq!(schedule.next(7), Next::Send { intended_ns: 7, client: 1 });
 }
 
 #[test]

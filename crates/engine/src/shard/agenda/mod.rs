@@ -103,15 +103,15 @@ impl Agenda {
         }
     }
 
-    /// Takes back the request that was given last: nothing is left to ask.
-    pub fn withdraw(&mut self) {
-        self.schedule.withdraw();
+    /// Takes back a request of this client: nothing is left to ask.
+    pub fn withdraw(&mut self, client: u32) {
+        self.schedule.withdraw(client);
         self.given -= 1;
     }
 
-    /// Takes back the request that was given last: its client rests.
-    pub fn postpone(&mut self) {
-        self.schedule.postpone();
+    /// Takes back a request of this client, which rests.
+    pub fn postpone(&mut self, client: u32) {
+        self.schedule.postpone(client);
         self.given -= 1;
     }
 
@@ -313,7 +313,7 @@ mod tests {
             std::iter::from_fn(|| give(&mut agenda, SECOND_NS + 9 * MILLISECOND_NS)).collect();
         assert_eq!((given.len(), given[9].intended_ns), (10, SECOND_NS + 9 * MILLISECOND_NS));
         agenda.check(10);
-        agenda.postpone();
+        agenda.postpone(0);
         agenda.check(9);
         let skipped = agenda.skip(SECOND_NS + 19 * MILLISECOND_NS, 4).unwrap();
         assert_eq!(skipped.count, 4);

@@ -23,7 +23,7 @@ use noticing::{Kept, Noticing};
 use plimsoll_core::admission::Due;
 use plimsoll_core::interval::{Counters, Interval};
 use plimsoll_core::ledger::Ledger;
-use plimsoll_core::outcome::{Failure, Outcome};
+use plimsoll_core::outcome::{Failure, Outcome, ServerTime};
 use plimsoll_core::recorder::{Ended, Recorder, Times};
 use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Judgement, Submission};
@@ -208,6 +208,14 @@ impl Books {
     #[inline]
     pub fn received(&mut self, measured: bool, waited_ns: u64) {
         self.recorder_of(measured).received(waited_ns);
+    }
+
+    /// A reply that was a success said this of the server's own time.
+    pub fn server_time(&mut self, measured: bool, class: u16, said: ServerTime) {
+        let interval = self.recorder_of(measured).interval_mut();
+        if let Some(part) = interval.classes.get_mut(class as usize) {
+            part.server.get_or_insert_default().record(said);
+        }
     }
 
     /// Returns true if the end of a request belongs to the measured stretch. Rates count

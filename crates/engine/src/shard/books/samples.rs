@@ -24,6 +24,8 @@ pub struct Slow {
     pub outcome: Outcome,
     /// The beginning of its text.
     pub text: String,
+    /// Its trace id, if it was sent with one.
+    pub trace_id: Option<String>,
 }
 
 impl Slow {
@@ -117,6 +119,7 @@ mod tests {
                     what: Submission::default(),
                     outcome: Outcome::Ok,
                     text: String::new(),
+                    trace_id: None,
                 });
             }
         }

@@ -6,6 +6,8 @@ use plimsoll_core::record::FailureSample;
 
 /// Messages of a shard while it runs.
 pub enum Message {
+    /// The start is agreed: from when the times of the seconds count, ns on the engine's clock.
+    CountsFrom(u64),
     /// One second has passed.
     Second(Box<Interval>),
     /// A request failed; one of a bounded sample.
@@ -84,7 +86,7 @@ mod tests {
                 kept.borrow_mut().push(second.to_ns / SECOND_NS);
                 None
             }
-            Message::Failure(_) => None,
+            Message::Failure(_) | Message::CountsFrom(_) => None,
             Message::WantsSpare => {
                 behind -= 1;
                 (behind == 0).then(|| Box::new(Interval::new(1)))

@@ -7,6 +7,9 @@ use std::io::{Read, Write};
 /// Bytes of requests that wait for each other at most.
 pub(in crate::shard) const OUTGOING_BYTES: usize = 16 << 10;
 
+/// Bytes of answers, to questions of the peer's own, that wait because it does not read them.
+pub(in crate::shard) const UNREAD_ANSWERS_MAX: usize = 1 << 20;
+
 /// Reason why a layer above the socket failed.
 #[derive(Debug)]
 pub(in crate::shard) enum LayerError {
@@ -23,6 +26,8 @@ pub(super) struct End {
     pub outgoing: Vec<u8>,
     /// Bytes that the kernel has not taken.
     unsent: Vec<u8>,
+    /// Bytes that a codec has answered its peer with since the kernel took everything.
+    unread_answers: usize,
 }
 
 impl End {
@@ -54,6 +59,15 @@ impl End {
             tls.writer().write_all(plain).map_err(|_| LayerError::Net(NetError::Reset))?;
         }
         self.flush_tls(key, net, cipher).map_err(LayerError::Net)
+    }
+
+    /// Notes that a codec answers its peer, which asks for that without a request; whether it may.
+    pub fn may_answer(&mut self, bytes: usize) -> bool {
+        if self.unsent.is_empty() {
+            self.unread_answers = 0;
+        }
+        self.unread_answers += bytes;
+        self.unread_answers <= UNREAD_ANSWERS_MAX
     }
 
     /// Sends what TLS has to say by itself (handshake, alerts, key updates).

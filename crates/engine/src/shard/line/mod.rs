@@ -108,6 +108,12 @@ impl<N: Net> Line<N> {
         }
     }
 
+    /// Notes that a codec answers its peer by itself, in this many bytes. Returns false if the peer has left too
+    /// many of its answers unread.
+    pub fn may_answer(&mut self, key: u32, bytes: usize) -> bool {
+        self.ends[key as usize].may_answer(bytes)
+    }
+
     /// Sends plain bytes, behind those that were kept, through TLS where there is TLS.
     #[inline]
     pub fn write(&mut self, key: u32, plain: &[u8]) -> Result<(), LayerError> {

@@ -1,3 +1,4 @@
+use super::end::UNREAD_ANSWERS_MAX;
 use super::*;
 use plimsoll_core::clock::VirtualClock;
 
@@ -119,6 +120,27 @@ fn what_the_kernel_does_not_take_goes_first_when_it_takes_more() {
     line.writable(1).unwrap();
     line.write(1, b"i").unwrap();
     assert_eq!(line.net.sent[1..], [(1, b"defgh".to_vec()), (1, b"i".to_vec())]);
+}
+
+#[test]
+fn a_peer_that_reads_no_answers_gets_a_bounded_number_of_them() {
+    let mut line = line();
+    line.net.room = Some(0);
+    line.write(1, b"request").unwrap();
+    let answer = [b'a'; 1 << 10];
+    let mut answers = 0;
+    while line.may_answer(1, answer.len()) {
+        line.write(1, &answer).unwrap();
+        answers += 1;
+    }
+    assert_eq!(answers, UNREAD_ANSWERS_MAX >> 10);
+    // Whoever reads them may have as many as it likes.
+    line.net.room = None;
+    line.writable(1).unwrap();
+    for _ in 0..3 * answers {
+        assert!(line.may_answer(1, answer.len()));
+        line.write(1, &answer).unwrap();
+    }
 }
 
 #[test]

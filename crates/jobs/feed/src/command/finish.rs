@@ -5,7 +5,10 @@ use crate::{InflightChoice, Position, Tally};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_job::throughput::Waiting;
-use plimsoll_record::feed::{CodeTimes, FeedResult, Inflight, InputPlace, RefusedOperation};
+use plimsoll_record::feed::{
+    CodeTimes, FeedMoment, FeedResult, Inflight, InputPlace, RefusedOperation,
+};
+use plimsoll_report::plain::printable;
 
 /// Facts about an ended run.
 pub struct Ended {
@@ -17,6 +20,8 @@ pub struct Ended {
     pub stopped: bool,
     /// Counts of its sessions.
     pub tally: Tally,
+    /// The feed over time.
+    pub over_time: Vec<FeedMoment>,
 }
 
 /// The result, and what a careful reader should know besides. Nothing is read any more from here on.
@@ -69,6 +74,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
             })
             .collect(),
         lost: tally.lost(),
+        over_time: ended.over_time.clone(),
         cpu_us_per_operation: ended.cpu_s * 1e6 / settled,
         examples: examples(task),
         failed_files: feed
@@ -144,7 +150,7 @@ pub fn verdict(result: &FeedResult, stopped: bool) -> Verdict {
     if missing > 0 {
         let mut text = format!("{missing} of {} operations were not accepted", result.operations);
         if let Some(first) = result.examples.first().filter(|_| result.trouble.is_none()) {
-            text += &format!("; {}:{}: {}", first.file, first.line, first.reason);
+            text += &format!("; {}:{}: {}", first.file, first.line, printable(&first.reason));
         }
         reasons.push(text);
     }

@@ -2,7 +2,7 @@
 
 use crate::{Feed, FeedNow};
 use plimsoll_core::clock::now_ns;
-use plimsoll_job::progress::{Bar, Progress};
+use plimsoll_job::progress::{Far, Part, Progress, Voice};
 use plimsoll_report::number::{bytes, count, significant};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,10 +17,10 @@ pub struct FeedProgress {
 impl FeedProgress {
     /// For a feed that begins now.
     #[must_use]
-    pub fn new(feed: Arc<Feed>, quiet: bool) -> Self {
+    pub fn new(feed: Arc<Feed>, voice: Voice) -> Self {
         Self {
             feed,
-            progress: Progress::new(Bar::NONE, quiet),
+            progress: Progress::steady(voice),
             seen: Mutex::new((now_ns(), FeedNow::default())),
         }
     }
@@ -32,7 +32,7 @@ impl FeedProgress {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = parts(&seen, &now, malformed);
         *seen = now;
-        self.progress.show(0, || parts);
+        self.progress.show(Far::Unknown, parts);
     }
 
     /// Takes the status line away.
@@ -41,16 +41,18 @@ impl FeedProgress {
     }
 }
 
-fn parts(last: &(u64, FeedNow), now: &(u64, FeedNow), malformed: u64) -> Vec<String> {
+fn parts(last: &(u64, FeedNow), now: &(u64, FeedNow), malformed: u64) -> Vec<Part> {
     let seconds = ((now.0 - last.0) as f64 / 1e9).max(1e-9);
     let per_s = |to: u64, from: u64| to.saturating_sub(from) as f64 / seconds;
     vec![
-        format!("{:>10} accepted", count(now.1.accepted)),
-        format!("{:>7}/s", significant(per_s(now.1.accepted, last.1.accepted))),
-        format!("{} failed", count(now.1.refused + malformed)),
-        format!("{:>7}/s", bytes(per_s(now.1.body_bytes, last.1.body_bytes))),
-        format!("{} in flight", count(now.1.under_way)),
-        format!("{} again", count(now.1.retries)),
+        Part::first(format!("{} accepted", count(now.1.accepted))).at_least(19),
+        Part::new(format!("{}/s", significant(per_s(now.1.accepted, last.1.accepted))), 1)
+            .at_least(9),
+        Part::new(format!("failed {}", count(now.1.refused + malformed)), 2),
+        Part::new(format!("{}/s", bytes(per_s(now.1.body_bytes, last.1.body_bytes))), 3)
+            .at_least(9),
+        Part::new(format!("{} in flight", count(now.1.under_way)), 4),
+        Part::new(format!("{} sent again", count(now.1.retries)), 5),
     ]
 }
 
@@ -70,14 +72,8 @@ mod tests {
         };
         let second = 1_000_000_000;
         let parts = parts(&(second, at(1000, 0)), &(2 * second, at(3500, 2_500_000)), 2);
-        let expected = [
-            "     3,500 accepted",
-            "  2,500/s",
-            "3 failed",
-            "2.50 MB/s",
-            "64 in flight",
-            "3 again",
-        ];
-        assert_eq!(parts, expected);
+        let expected =
+            ["3,500 accepted", "2,500/s", "failed 3", "2.50 MB/s", "64 in flight", "3 sent again"];
+        assert_eq!(parts.iter().map(Part::text).collect::<Vec<_>>(), expected);
     }
 }

@@ -1,5 +1,6 @@
 //! From what a feed is asked to do to something that can run.
 
+use super::course::Course;
 use super::probe::speaks_http2;
 use crate::{
     FailedOperations, Feed, FeedForm, FeedSessions, InflightChoice, Input, PACKED_ABOVE_BYTES,
@@ -18,6 +19,7 @@ use plimsoll_job::headers::read_headers;
 use plimsoll_job::prepare::{plan_of, tls_of};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
+use plimsoll_record::feed::FeedMoment;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
@@ -150,7 +152,7 @@ impl Task {
     }
 
     /// Sets `stop` when one of `causes` is set, when the feed is given up, or when nothing was accepted for too
-    /// long; ends when `over` is set.
+    /// long; ends when `over` is set. Returns the feed over time.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -159,10 +161,12 @@ impl Task {
         causes: Vec<Arc<AtomicBool>>,
         stop: Arc<AtomicBool>,
         over: Arc<AtomicBool>,
-    ) -> Result<JoinHandle<()>> {
+    ) -> Result<JoinHandle<Vec<FeedMoment>>> {
         let (feed, deadline_ns, began_ns) = (self.feed.clone(), self.deadline_ns, now_ns());
         let body = move || {
+            let mut course = Course::new(began_ns);
             while !over.load(Ordering::Relaxed) {
+                course.look(now_ns(), || feed.now());
                 if let Some(deadline_ns) = deadline_ns
                     && now_ns().saturating_sub(feed.now().accepted_at_ns.max(began_ns))
                         > deadline_ns
@@ -175,6 +179,7 @@ impl Task {
                 }
                 std::thread::sleep(LOOK_EVERY);
             }
+            course.end(now_ns(), feed.now())
         };
         Ok(std::thread::Builder::new().name("watch".to_owned()).spawn(body)?)
     }

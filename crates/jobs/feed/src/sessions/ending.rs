@@ -78,6 +78,7 @@ impl FeedSessions {
         }
         self.tally.last_ns = now_ns;
         let seen = &self.feed.seen[self.shard as usize];
+        seen.under_way.store(u64::from(self.under_way), Ordering::Relaxed);
         let tally = &mut self.tally;
         let (count, reason) = match end {
             End::Accepted => (&mut tally.accepted, None),

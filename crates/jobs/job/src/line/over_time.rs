@@ -2,7 +2,7 @@
 
 use plimsoll_core::seek::finding::Finding;
 use plimsoll_core::seek::watch::Watched;
-use plimsoll_report::number::{count, percent, significant};
+use plimsoll_report::number::{count, counted, percent, significant};
 use plimsoll_report::page::{Column, Page, Tone};
 use plimsoll_report::plain::printable;
 
@@ -12,18 +12,20 @@ const NOTES_MAX: usize = 10;
 
 /// Writes where the line was, stretch by stretch.
 pub(super) fn sections(page: &mut Page<'_>, finding: &Finding, watched: &[Watched]) {
-    page.line(&format!("  {}", finding.reason), Tone::Strong);
-    page.blank();
+    // The reason of the verdict says where the line was.
+    let with = watched.iter().filter(|one| one.interval_per_s.is_some()).count();
+    let text = match with {
+        0 => "no line was found".to_owned(),
+        _ => format!(
+            "{}, {with} with an interval that holds the line with a confidence of {}",
+            counted(watched.len() as u64, "stretch").replace("stretchs", "stretches"),
+            percent(finding.confidence)
+        ),
+    };
+    page.headline(&text, Tone::Strong);
     if let Some(binding) = &finding.binding {
         page.entry("Limit", &format!("{} breaks first", printable(binding)), Tone::Plain);
     }
-    let with = watched.iter().filter(|one| one.interval_per_s.is_some()).count();
-    let text = format!(
-        "{} stretches, {with} with an interval that holds the line with a confidence of {}",
-        watched.len(),
-        percent(finding.confidence)
-    );
-    page.entry("Watched", &text, Tone::Plain);
     page.blank();
     table(page, watched);
     notes(page, watched);

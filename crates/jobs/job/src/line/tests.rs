@@ -16,14 +16,13 @@ const LINE: Forms = Forms {
 };
 
 fn plain(record: &RunRecord) -> String {
-    render(record, None, &Style::default(), &[LINE])
+    render(record, None, &Style { verbose: true, ..Style::default() }, &[LINE])
 }
 
 #[test]
 fn a_line_that_was_followed_is_a_table_over_time() {
     let text = plain(&samples::followed());
-    for part in ["the line moved from 155/s to 208/s", "3 stretches, 2 with an interval", "From, s"]
-    {
+    for part in ["3 stretches, 2 with an interval", "From, s"] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
     assert!(!text.contains("certified"), "{text}");
@@ -57,7 +56,7 @@ fn sought(certified: Option<f64>, interval: Option<[f64; 2]>, broke: f64) -> Run
 fn a_rate_that_broke_a_limit_by_chance_is_no_rate_that_fails() {
     let text = plain(&sought(Some(158.0), Some([152.0, 168.0]), 163.0));
     for part in [
-        "  158 requests/s hold the limits\n",
+        "           158 requests/s hold the limits\n",
         "Fails at   181/s and above: late 30 % of 240 in 1.50 s, mean 50.0 ms\n",
         "Broke at   163/s: late 8.0 % of 240 in 1.50 s, mean 50.0 ms; perhaps by chance: the rate lies in the",
         "Notes      The target is taken as stationary from 0 s to 120 s.\n           Arrivals were even.\n",

@@ -5,6 +5,7 @@ use crate::postgres::security::Security;
 use crate::url::split_authority;
 use crate::usage::usage;
 use anyhow::Result;
+use plimsoll_core::secrets::remember;
 use plimsoll_core::units::Span;
 use plimsoll_engine::tls::Tls;
 use plimsoll_wire::postgres::{Login, Postgres};
@@ -108,7 +109,7 @@ impl Address {
         let or_default = |text: Option<String>| text.unwrap_or_else(|| DEFAULT.to_owned());
         Ok(Self {
             user: or_default(given(user, "PGUSER")),
-            password: given(password, "PGPASSWORD"),
+            password: given(password, "PGPASSWORD").inspect(|password| remember(password)),
             host,
             port,
             database: or_default(given(decoded(database), "PGDATABASE")),

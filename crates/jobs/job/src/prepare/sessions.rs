@@ -9,7 +9,8 @@ use plimsoll_engine::shard::ShardPlan;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::{
-    Cursor, Form, HttpSessions, Judge, Order, Park, Stream, Troubles, Way, shuffled,
+    Cursor, Form, HttpSessions, Judge, Order, Park, ServerClock, Stream, Tracing, Troubles, Way,
+    shuffled,
 };
 use plimsoll_workloads::ndjson::NdjsonReader;
 use plimsoll_workloads::query_file::{ByteRange, Passes, Record, RecordReader};
@@ -22,6 +23,8 @@ pub struct SessionForm {
     pub(super) source: Source,
     pub(super) forms: Arc<Vec<Form>>,
     pub(super) judge: Judge,
+    /// Header with the server's own time, if replies are asked for it.
+    pub(super) server_clock: Option<ServerClock>,
     pub(super) troubles: Troubles,
     /// One a shard: where its reader of a streamed file waits between the parts of a run.
     pub(super) parks: Vec<Park>,
@@ -78,7 +81,7 @@ impl SessionForm {
     /// # Errors
     /// When the source cannot be read in the order that is asked for.
     pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Http> + Send>>> {
-        let Self { source, forms, judge, troubles, parks, script, filling } = self;
+        let Self { source, forms, judge, troubles, parks, script, filling, server_clock } = self;
         // Each part of a run has a seed of its own.
         let script = script.as_ref().map(|script| script.of_part(scenario.seed));
         let order = match &script {
@@ -132,6 +135,9 @@ impl SessionForm {
                 source.classes.clone(),
                 judge.clone(),
             );
+            let tracing = scenario.traceparent;
+            let tracing = tracing.map(|ratio| Tracing::new(scenario.seed, shard, ratio));
+            sessions = sessions.with_server_time(server_clock.clone()).with_tracing(tracing);
             if let Some(Filling { rows, order, templates }) = filling {
                 let each = script.as_ref().map(Script::requests);
                 let seed = scenario.seed;
@@ -216,6 +222,7 @@ mod tests {
             source: Source { kind, classes, class_names, looks_like_search: false },
             forms: Arc::new(vec![form]),
             judge: Judge::default(),
+            server_clock: None,
             troubles: Troubles::default(),
             parks: vec![Park::default()],
             script: None,

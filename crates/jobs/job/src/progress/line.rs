@@ -1,115 +1,159 @@
-//! The status line on a terminal.
+//! The line that changes, on a terminal.
 
-use super::parts::fitting;
-use crate::output::width;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use super::Far;
+use super::parts::{Part, beside, spoken};
+use crate::screen::{clear, columns, show};
+use plimsoll_core::clock::now_ns;
+use plimsoll_report::number::percent;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Widest bar.
-const BAR_MAX: usize = 28;
+const BAR_MAX: usize = 24;
+/// A bar narrower than this is not worth its columns.
+const BAR_MIN: usize = 8;
 
-/// A status line that fits the terminal: wrapped, it could not be taken away again.
+/// A line that fits the terminal as wide as it is at the moment.
 pub(super) struct Line {
-    bar: ProgressBar,
-    /// Characters of the message.
-    room: usize,
+    began_ns: u64,
+    ended: AtomicBool,
 }
 
 impl Line {
-    /// Of this many steps, with a message of usually at most `message` columns; without steps there is no bar. Hidden when
-    /// stderr is not a terminal, or for `quiet`.
+    /// For a job that begins now.
     #[must_use]
-    pub fn new(steps: Option<u64>, message: usize, quiet: bool) -> Self {
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr_with_hz(4),
-        };
-        let bar = ProgressBar::with_draw_target(steps, target);
-        let columns = width(std::io::stderr()).unwrap_or(100);
-        let (template, room) = layout(columns, steps.map(|_| message));
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(style.progress_chars("=> "));
+    pub fn begin() -> Self {
+        Self { began_ns: now_ns(), ended: AtomicBool::new(false) }
+    }
+
+    /// Shows how far the job is, and of what there is to say as much as has room.
+    pub fn show(&self, far: Far, parts: &[Part]) {
+        if !self.ended.load(Ordering::Relaxed) {
+            let elapsed_s = now_ns().saturating_sub(self.began_ns) as f64 / 1e9;
+            let columns = columns(std::io::stderr());
+            // The last column stays empty: a terminal may break a line that has all of them.
+            show(&text(elapsed_s, far, parts, columns.saturating_sub(1)), columns);
         }
-        bar.set_message("connecting");
-        Self { bar, room }
     }
 
-    /// Returns true if no one sees it.
-    #[must_use]
-    pub fn is_hidden(&self) -> bool {
-        self.bar.is_hidden()
-    }
-
-    /// Shows how far it is, and of what there is to say as many parts as have room.
-    pub fn show(&self, position: u64, parts: &[String]) {
-        self.bar.set_position(position);
-        self.say(parts);
-    }
-
-    /// Shows what there is to say.
-    fn say(&self, parts: &[String]) {
-        self.bar.set_message(fitting(parts, self.room));
-        self.bar.tick();
-    }
-
-    /// Writes a line above it.
-    pub fn println(&self, line: &str) {
-        self.bar.println(line);
-    }
-
-    /// Takes the line away.
-    pub fn done(&self) {
-        self.bar.finish_and_clear();
+    /// Takes the line away for good.
+    pub fn end(&self) {
+        if !self.ended.swap(true, Ordering::Relaxed) {
+            clear();
+        }
     }
 }
 
-/// The form of a line on a terminal of this width, and the characters that its message may have. The bar gets narrower
-/// first, so that `message` columns are left; `None` is a line without a bar.
-fn layout(columns: usize, message: Option<usize>) -> (String, usize) {
-    // Elapsed time, brackets and blanks, and room for the "^C" of an interrupt.
-    const OTHER: usize = 12;
-    let bar = message.map_or(0, |message| columns.saturating_sub(OTHER + message).min(BAR_MAX));
-    match bar {
-        0..6 => ("{elapsed:>4} {msg}".to_owned(), columns.saturating_sub(OTHER - 3)),
-        bar => {
-            (format!("{{elapsed:>4}} [{{bar:{bar}}}] {{msg}}"), columns.saturating_sub(OTHER + bar))
+/// `12 s of 30 s [=====>     ]  100/s  p50 3.39 ms`; the bar goes first, and then the parts of the least weight.
+fn text(elapsed_s: f64, far: Far, parts: &[Part], room: usize) -> String {
+    let far = at(elapsed_s, far);
+    let (time, share) = match far {
+        Far::Clock(_) => (clock(elapsed_s), None),
+        Far::Unknown => (clock(elapsed_s), None),
+        Far::Share(share) => {
+            (format!("{} {:>4}", clock(elapsed_s), percent(rounded(share))), Some(share))
         }
+        Far::Seconds(passed, of) => (of_time(passed, of), Some(passed / of.max(1e-9))),
+    };
+    let message = beside(parts, room.saturating_sub(time.chars().count() + 2));
+    let taken = time.chars().count() + message.chars().count() + 2;
+    let bar = match share {
+        // A blank, and the two brackets.
+        Some(share) => bar(share, room.saturating_sub(taken + 3).min(BAR_MAX)),
+        None => String::new(),
+    };
+    let mut text: String = format!("{time}{bar}  {message}").chars().take(room).collect();
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The same without a clock of its own.
+fn at(elapsed_s: f64, far: Far) -> Far {
+    match far {
+        Far::Clock(of_s) => Far::Seconds(elapsed_s, of_s),
+        other => other,
+    }
+}
+
+/// A share in whole percent, which does not change its width with each second.
+fn rounded(share: f64) -> f64 {
+    (share.clamp(0.0, 1.0) * 100.0).floor() / 100.0
+}
+
+/// `12s/30s`, both in the unit that fits the longer one.
+fn of_time(passed_s: f64, of_s: f64) -> String {
+    format!("{}/{}", clock(passed_s.min(of_s)), clock(of_s))
+}
+
+/// A time in few columns that keep their places: `12s`, `3:05`, `1:03:05`.
+fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    match (whole / 3_600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+fn bar(share: f64, columns: usize) -> String {
+    if columns < BAR_MIN {
+        return String::new();
+    }
+    let done = (share.clamp(0.0, 1.0) * columns as f64) as usize;
+    let tip = if done < columns { ">" } else { "" };
+    format!(" [{:<columns$}]", "=".repeat(done) + tip)
+}
+
+/// Progress of a job for a log: `2 min of 10 min`.
+pub(super) fn in_words(elapsed_s: f64, far: Far) -> String {
+    match at(elapsed_s, far) {
+        Far::Unknown | Far::Clock(_) => spoken(elapsed_s),
+        Far::Share(share) => format!("{}, {} done", spoken(elapsed_s), percent(rounded(share))),
+        Far::Seconds(passed, of) => format!("{} of {}", spoken(passed.min(of)), spoken(of)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::MESSAGE;
-    use super::super::parts::parts_of;
     use super::*;
-    use plimsoll_core::interval::Interval;
+    use plimsoll_report::plain::columns_of;
 
-    #[test]
-    fn the_line_fits_every_terminal() {
-        let forms = [None, Some(MESSAGE), Some(90)];
-        let all = [20, 40, 60, 72, 80, 100, 220].map(|columns| forms.map(|form| (columns, form)));
-        for (columns, message) in all.into_iter().flatten() {
-            let (template, room) = layout(columns, message);
-            let bar = template.split_once("bar:").map_or(0, |(_, rest)| {
-                let width: usize = rest.split('}').next().unwrap().parse().unwrap();
-                width + 3
-            });
-            assert!(5 + bar + room + 2 <= columns, "{columns}: {template} {room}");
-        }
-        let has_bar = |columns, message| layout(columns, message).0.contains("bar");
-        assert!(layout(100, Some(MESSAGE)).0.contains("bar:26") && !has_bar(60, Some(MESSAGE)));
-        assert!(!has_bar(220, None));
+    fn parts() -> Vec<Part> {
+        vec![
+            Part::first("12,346/s").at_least(9),
+            Part::new("p50 3.39 ms  p99 23.6 ms", 3).or("p50/p99 3.39/23.6 ms").or("p99 23.6 ms"),
+            Part::new("failed 12", 1),
+            Part::new("valid so far", 2).or("valid"),
+        ]
     }
 
-    /// The longest numbers that a run prints fit beside the narrowest bar of 80 columns.
     #[test]
-    fn a_second_of_large_numbers_fits_eighty_columns() {
-        let mut second = Interval::new(1);
-        second.to_ns = 1_000_000_000;
-        second.ledger.ok = 1_234_567;
-        second.ledger.failed.timeout = 1_234_567;
-        second.classes[0].response.record(1_234_567_890);
-        let parts = parts_of(&second, ("p99.9", 0.999));
-        let (_, room) = layout(80, Some(MESSAGE));
-        assert!(fitting(&parts, room).ends_with("failed 1,234,567"), "{parts:?}");
+    fn the_line_fits_every_terminal_and_says_as_much_as_it_can() {
+        for room in 0..220 {
+            for far in [Far::Unknown, Far::Share(0.4), Far::Seconds(12.0, 30.0)] {
+                let text = text(12.0, far, &parts(), room);
+                assert!(columns_of(&text) <= room, "{room}: {text}");
+            }
+        }
+        let at = |room| text(12.0, Far::Seconds(12.0, 30.0), &parts(), room);
+        assert_eq!(
+            at(119),
+            "12s/30s [=========>              ]   12,346/s  p50 3.39 ms  p99 23.6 ms  failed 12  valid so far"
+        );
+        assert_eq!(at(59), "12s/30s  12,346/s  p50/p99 3.39/23.6 ms  failed 12  valid");
+        assert_eq!(at(40), "12s/30s  12,346/s  failed 12  valid");
+    }
+
+    #[test]
+    fn times_are_short_and_whole() {
+        assert_eq!([9.9, 65.0, 3_785.2].map(clock), ["9s", "1:05", "1:03:05"]);
+        assert_eq!(in_words(0.0, Far::Seconds(120.4, 600.0)), "2 min of 10 min");
+        assert_eq!(in_words(3_700.0, Far::Share(0.999)), "1 h 1 min, 99 % done");
+        assert_eq!(in_words(65.0, Far::Clock(300.0)), "1 min of 5 min");
+    }
+
+    #[test]
+    fn a_bar_is_full_only_at_the_end() {
+        assert_eq!((bar(0.0, 8).as_str(), bar(0.99, 8).as_str()), (" [>       ]", " [=======>]"));
+        assert_eq!((bar(1.0, 8).as_str(), bar(0.5, 7).as_str()), (" [========]", ""));
     }
 }

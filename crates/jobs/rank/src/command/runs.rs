@@ -367,6 +367,7 @@ pub fn record(rows: &[Row], instances: usize) -> RankResult {
         spawned_instances: instances,
         successful_instances: last.map_or(0, Row::successful),
         runs,
+        stages: Vec::new(),
     }
 }
 

@@ -30,7 +30,7 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let timeout = args.timeout.unwrap_or(TIMEOUT);
     let result = read(&text, &name, timeout.as_seconds())
         .map_err(|error| usage(format!("--import {shown}: {error}")))?;
-    let output = args.output.output();
+    let output = args.results.output();
     output.check()?;
     let folder = output
         .runs
@@ -40,6 +40,7 @@ pub fn run(path: &Path, args: &SearchArgs) -> Result<u8> {
     let own = folder.as_ref().map(RunFolder::header);
     let header = RecordHeader {
         tool: tool::own(),
+        command: tool::command(),
         job: "search".to_owned(),
         naming: output.naming(),
         scenario: json!({ "import": name, "timeout": timeout }),

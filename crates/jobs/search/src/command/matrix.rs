@@ -27,6 +27,7 @@ use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::Output;
 use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::usage::{Usage, usage};
+use plimsoll_job::watching::{Watching, find_with_children};
 use plimsoll_record::search::{CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::naming::Naming;
@@ -83,11 +84,13 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     let kept = MatrixSpec { files: text::files(spec)?, ..record::without_secrets(spec) };
     let state = open(&kept, args, output)?;
     let planned = spec.engines.len() * spec.sizes.len() * spec.groups.len() * spec.users.len();
-    let shown = Shown::new(planned, state.cells.len(), output.quiet);
+    let shown = Shown::new(planned, state.cells.len(), output.voice());
     if let (true, Some(folder)) = (state.resumed, &state.folder) {
         let folder = folder.path().display();
-        shown
-            .line(&format!("resuming {folder}: {} of {planned} cells are done", state.cells.len()));
+        shown.notice(&format!(
+            "resuming {folder}: {} of {planned} cells are done",
+            state.cells.len()
+        ));
     }
     // A resumed matrix keeps its name, unless the user gives it another one.
     let naming = match (output.naming(), &state.folder) {
@@ -108,15 +111,21 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         shown,
         naming,
     };
+    let watched = find_with_children(&output.watch, &record::targets(spec), "engines")?;
     record::announce(&matrix)?;
+    let mut notes = Vec::new();
+    let watching = Watching::start(watched, matrix.state.folder.as_ref(), &mut notes);
+    watching.counts_from(matrix.start_ns);
     let walked = matrix.walk(&texts);
+    let resources = watching.finish_after(now_ns().saturating_sub(matrix.start_ns));
     matrix.shown.done();
+    notes.iter().for_each(|note| plimsoll_job::output::note(&format!("plimsoll: {note}")));
     let stopped = match walked.map_err(anyhow::Error::downcast::<Stopped>) {
         Ok(()) => None,
         Err(Ok(stopped)) => Some(stopped),
         Err(Err(error)) => return Err(matrix.cut_short(error)),
     };
-    record::finish(&mut matrix, stopped.as_ref())
+    record::finish(&mut matrix, stopped.as_ref(), resources)
 }
 
 /// A new folder, or that of an unfinished matrix of the same kind.
@@ -394,7 +403,7 @@ impl Matrix<'_> {
                 }
                 if engine.is_ours() {
                     let name = &about.key.engine;
-                    self.shown.line(&format!("{name} died{words}; restarting it"));
+                    self.shown.notice(&format!("{name} died{words}; restarting it"));
                 }
                 if let Err(reason) = self.revive(engine, place)? {
                     return self.keep(withheld(&about.key, &reason), None, true);

@@ -62,6 +62,8 @@ struct FirstFailure {
 }
 
 impl Sink for FirstFailure {
+    fn counts_from(&mut self, _start_ns: u64) {}
+
     fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {
         Ok(())
     }

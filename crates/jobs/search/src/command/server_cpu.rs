@@ -1,5 +1,6 @@
 //! CPU time of a server on this machine: of a process and everything that it started, or of whoever listens on a port.
 
+use plimsoll_resources::resolve::hands_on;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -43,15 +44,6 @@ fn parse_stat(text: &str) -> Option<(u32, u64)> {
         used += field.parse::<i64>().ok()?.max(0) as u64;
     }
     Some((parent, used))
-}
-
-/// Programs that hand on what comes to a container's port: their time is not that of the server in it.
-const HANDED_ON_BY: [&str; 6] =
-    ["docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta", "conmon"];
-
-/// Returns true if a process is one of those, by its name in `/proc/PID/comm`, which has at most 15 characters.
-fn hands_on(name: &str) -> bool {
-    HANDED_ON_BY.iter().any(|program| name.trim_end() == &program[..program.len().min(15)])
 }
 
 /// The process that listens on a TCP port of this machine, where we may see it and it is the server itself.

@@ -2,14 +2,11 @@
 
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
-use plimsoll_job::progress::{Bar, Progress};
+use plimsoll_job::progress::{Far, Part, Progress, Voice};
 use plimsoll_record::search::{Cell, CellKey, Load, Probe};
 use plimsoll_report::number::{self, count, counted, lasting, significant, time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Columns of a message: what is measured is longer than a second's figures.
-const MESSAGE: usize = 90;
 
 /// Progress of a matrix, and a line for each finished part.
 pub struct Shown {
@@ -30,28 +27,34 @@ struct State {
 impl Shown {
     /// For this many cells, of which some were finished in earlier sittings.
     #[must_use]
-    pub fn new(planned: usize, done: usize, quiet: bool) -> Self {
+    pub fn new(planned: usize, done: usize, voice: Voice) -> Self {
         // Starting an engine and ingesting a text take minutes without a figure.
-        let progress = Progress::steady(Bar::of(planned as u64).beside(MESSAGE), quiet);
+        let progress = Progress::steady(voice);
         let state = State { done, ..State::default() };
         let shown = Self { progress, planned, state: Mutex::new(state) };
-        shown.say(done, vec!["starting".to_owned()]);
+        shown.say(done, vec![Part::first("starting")]);
         shown
     }
 
     /// Shows what goes on behind the number of cells that are done.
-    fn say(&self, done: usize, mut parts: Vec<String>) {
-        parts.insert(0, format!("{}/{}", count(done as u64), count(self.planned as u64)));
-        self.progress.show(done as u64, || parts);
+    fn say(&self, done: usize, mut parts: Vec<Part>) {
+        let cells = format!("{}/{} cells", count(done as u64), count(self.planned as u64));
+        parts.insert(0, Part::new(cells, 1));
+        self.progress.show(Far::Share(done as f64 / self.planned.max(1) as f64), parts);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A line that stays.
-    pub fn line(&self, text: &str) {
+    /// A line that a reader has to know at once.
+    pub fn notice(&self, text: &str) {
         self.progress.keep(text);
+    }
+
+    /// A line about a finished part.
+    fn line(&self, text: &str) {
+        self.progress.part(text);
     }
 
     /// Time that this many cells will take at least.
@@ -66,7 +69,7 @@ impl Shown {
 
     /// Shows the present activity, without figures.
     pub fn doing(&self, what: &str) {
-        self.say(self.state().done, vec![what.to_owned()]);
+        self.say(self.state().done, vec![Part::first(what)]);
     }
 
     /// An engine answers.
@@ -82,11 +85,11 @@ impl Shown {
     pub fn probed(&self, probe: &Probe, distances: &BTreeSet<u8>) {
         let name = &probe.engine;
         if let Some(trouble) = &probe.trouble {
-            self.line(&format!("{name}: {trouble}"));
+            self.notice(&format!("{name}: {trouble}"));
         }
         for distance in distances {
             if let Some(reached) = probe.clamped_to(*distance) {
-                self.line(&format!(
+                self.notice(&format!(
                     "{name}: accepts edit distance {distance} but searches with {reached}"
                 ));
             }
@@ -104,10 +107,10 @@ impl Shown {
         let rate = documents as f64 / seconds;
         let left = of.saturating_sub(documents) as f64 / rate.max(1e-9);
         let parts = vec![
-            format!("{} of {} documents", count(documents), count(of)),
-            format!("{}/s", significant(rate)),
-            format!("{}/s", number::bytes(bytes as f64 / seconds)),
-            format!("{} left", lasting(left)),
+            Part::first(format!("{} of {} documents", count(documents), count(of))),
+            Part::new(format!("{}/s", significant(rate)), 2),
+            Part::new(format!("{}/s", number::bytes(bytes as f64 / seconds)), 4),
+            Part::new(format!("{} left", lasting(left)), 3),
         ];
         self.say(self.state().done, parts);
     }
@@ -140,7 +143,7 @@ impl Shown {
             key.engine, key.size, key.distance, key.shards, key.users
         );
         state.since_ns = now_ns();
-        self.say(state.done, vec![state.what.clone()]);
+        self.say(state.done, vec![Part::first(state.what.clone())]);
     }
 
     /// A second of a cell has passed.
@@ -155,7 +158,7 @@ impl Shown {
         if of > 1 && done < of {
             let state = self.state();
             let repeat = format!("repeat {} of {of}", done + 1);
-            self.say(state.done, vec![state.what.clone(), repeat]);
+            self.say(state.done, vec![Part::first(state.what.clone()), Part::new(repeat, 2)]);
         }
     }
 
@@ -180,7 +183,7 @@ impl Shown {
             state.done
         };
         let cells = counted(cells as u64, "cell");
-        self.line(&format!("{engine}: {reason} ({cells} withheld)  [{done}/{}]", self.planned));
+        self.notice(&format!("{engine}: {reason} ({cells} withheld)  [{done}/{}]", self.planned));
     }
 
     /// A cell is finished.
@@ -220,8 +223,8 @@ impl Shown {
     }
 }
 
-/// The parts of the status line, in the order of their weight: a narrow terminal loses the last ones first.
-fn second_parts(what: &str, second: &Interval, left: &str) -> Vec<String> {
+/// The parts of the line while a cell is measured.
+fn second_parts(what: &str, second: &Interval, left: &str) -> Vec<Part> {
     let all = second.all_classes();
     let failed = second.ledger.failed.total();
     let times = match all.response.count() {
@@ -229,11 +232,14 @@ fn second_parts(what: &str, second: &Interval, left: &str) -> Vec<String> {
         _ => format!("p95 {}", time(all.response.quantile_ns(0.95) as f64 / 1e6)),
     };
     vec![
-        what.to_owned(),
-        format!("{}/s", significant(second.ledger.ok as f64 / second.seconds().max(1e-9))),
-        if failed > 0 { format!("failed {}", count(failed)) } else { String::new() },
-        times,
-        left.to_owned(),
+        Part::first(what),
+        Part::new(
+            format!("{}/s", significant(second.ledger.ok as f64 / second.seconds().max(1e-9))),
+            2,
+        ),
+        Part::new(if failed > 0 { format!("failed {}", count(failed)) } else { String::new() }, 3),
+        Part::new(times, 4),
+        Part::new(left, 5),
     ]
 }
 
@@ -251,14 +257,17 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_page() {
-        let parts = second_parts("opensearch 640MB k=2", &second(), "about 1 min 30 s left");
+        let texts = |parts: Vec<Part>| -> Vec<String> {
+            parts.iter().map(|part| part.text().to_owned()).collect()
+        };
+        let parts = texts(second_parts("opensearch 640MB k=2", &second(), "about 1 min 30 s left"));
         let expected =
             ["opensearch 640MB k=2", "12,345/s", "", "p95 12.0 ms", "about 1 min 30 s left"];
         assert_eq!(parts, expected);
         let mut bad = second();
         bad.ledger.failed.status = 1_234;
-        assert_eq!(second_parts("x", &bad, "")[2], "failed 1,234");
-        let nothing = second_parts("x", &Interval::new(1), "");
+        assert_eq!(texts(second_parts("x", &bad, ""))[2], "failed 1,234");
+        let nothing = texts(second_parts("x", &Interval::new(1), ""));
         assert!(nothing.contains(&"no answer yet".to_owned()), "{nothing:?}");
     }
 }

@@ -6,10 +6,12 @@ use plimsoll_report::page::{Page, Tone};
 use plimsoll_report::plain::printable;
 use std::collections::BTreeMap;
 
-/// Disagreements on the page; the record holds all.
+/// Disagreements on a verbose page; the record holds all.
 const DISAGREEMENTS_MAX: usize = 20;
-/// Lines of recall on the page; the record holds all.
+/// Lines of recall on a verbose page; the record holds all.
 const RECALL_MAX: usize = 24;
+/// Lines of each on a page that is not verbose.
+const FEW: usize = 5;
 
 /// `, distance 2, 5 shards, 64MB` after a query's name.
 fn place_of(distance: u8, shards: u32, size: &str) -> String {
@@ -63,8 +65,8 @@ pub(super) fn disagreements(page: &mut Page<'_>, search: &SearchResult) {
         return;
     }
     page.line("Queries to which engines gave different answers (hits)", Tone::Strong);
-    let most = search.disagreements.iter().take(DISAGREEMENTS_MAX);
-    for one in most {
+    let most = if page.is_verbose() { DISAGREEMENTS_MAX } else { FEW };
+    for one in search.disagreements.iter().take(most) {
         let hits: Vec<String> = one
             .hits
             .iter()
@@ -79,12 +81,12 @@ pub(super) fn disagreements(page: &mut Page<'_>, search: &SearchResult) {
         let line = format!("  {}, {place}: {}; {end}", printable(&one.query), hits.join(", "));
         page.line(&line, Tone::Plain);
     }
-    let more = search.disagreements.len().saturating_sub(DISAGREEMENTS_MAX);
+    let more = search.disagreements.len().saturating_sub(most);
     if more > 0 {
-        page.note(&format!("  and {more} more; the record has all"));
+        page.line(&format!("  and {more} more; the record has all"), Tone::Plain);
     }
     if compared.by_two < compared.asked {
-        page.note(&format!("  {}", compared.told()));
+        page.line(&format!("  {}", compared.told()), Tone::Plain);
     }
     page.blank();
 }
@@ -116,7 +118,8 @@ pub(super) fn recall(page: &mut Page<'_>, search: &SearchResult) {
         if exact == all { Tone::Good } else { Tone::Strong },
     );
     let wrong: Vec<_> = search.recall.iter().filter(|one| one.found != one.expected).collect();
-    for one in wrong.iter().take(RECALL_MAX) {
+    let most = if page.is_verbose() { RECALL_MAX } else { FEW };
+    for one in wrong.iter().take(most) {
         let shown = inexact_share(one.found, one.expected);
         let line = format!(
             "  {}, {}, {}: {} of {} ({shown})",
@@ -128,8 +131,8 @@ pub(super) fn recall(page: &mut Page<'_>, search: &SearchResult) {
         );
         page.line(&line, Tone::Plain);
     }
-    if wrong.len() > RECALL_MAX {
-        page.note(&format!("  and {} more; the record has all", wrong.len() - RECALL_MAX));
+    if wrong.len() > most {
+        page.line(&format!("  and {} more; the record has all", wrong.len() - most), Tone::Plain);
     }
     page.blank();
 }

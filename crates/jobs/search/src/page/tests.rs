@@ -1,9 +1,11 @@
 use super::*;
+use crate::forms::FORMS;
 use plimsoll_record::search::{
     Answer, CellKey, Disagreement, EngineHits, EngineRecord, Load, Probe, ProbeAnswer, Recall,
     SizeRecord,
 };
-use plimsoll_report::text::Style;
+use plimsoll_report::samples;
+use plimsoll_report::text::{Style, render};
 
 /// A matrix of one engine, two sizes and two numbers of users.
 pub fn sample() -> SearchResult {
@@ -56,9 +58,13 @@ pub fn sample() -> SearchResult {
 
 fn rendered(search: &SearchResult) -> String {
     let style = Style::default();
-    let mut made = Page::new(&style);
-    whole(&mut made, search);
-    made.finish()
+    page_of(search, &Style { verbose: true, ..style })
+}
+
+fn page_of(search: &SearchResult, style: &Style) -> String {
+    let mut record = samples::good();
+    record.job_results.put(search.clone());
+    render(&record, None, style, &[FORMS])
 }
 
 #[test]
@@ -72,10 +78,13 @@ fn a_table_is_the_printed_one_with_its_reasons_below() {
     assert_eq!(lines[4], "|     5 | 2.874 |         - |");
     assert_eq!(lines[5], "[1] engine restarted");
     assert_eq!(lines[6], "- 5GB x 5: 3 of 9 requests failed (timeout 3)");
-    assert_eq!(lines[7], "1GB: X(N)/X(1) 1: 1.00  5: 3.39, knee at 3.4 users; still growing");
+    assert_eq!(lines[7], "1GB: rate over that of 1 user: 3.39 times with 5 users");
     assert!(text.contains("4 -> 0,1,2 CLAMPED"), "{text}");
-    assert!(text.contains("NOT INGESTED: no room"), "{text}");
-    assert!(text.contains("3 of 4 cells have a number, 1 were withheld"), "{text}");
+    assert!(text.contains("No ingest  mine, , 0 shards: no room"), "{text}");
+    assert!(
+        text.contains("\n           3 of 4 cells measured, 1 without a number, for the"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -117,6 +126,43 @@ fn answers_that_differ_are_told() {
     assert!(text.contains("mine 3, other 13; difference 10"), "{text}");
     assert!(text.contains("0 of 1 answers are exact") && text.contains("3 of 13 (23"), "{text}");
     assert!(text.contains("1 of 2 were answered by two engines or more"), "{text}");
+}
+
+/// A reader who pastes the table, or reads it back, needs whole lines.
+#[test]
+fn a_table_that_is_too_wide_comes_in_parts() {
+    let mut search = sample();
+    for size in 10..34 {
+        let label = format!("{size}GB");
+        search.sizes.push(SizeRecord { label: label.clone(), ..SizeRecord::default() });
+        let mut cell = search.cells[0].clone();
+        cell.key.size = label;
+        search.cells.push(cell);
+    }
+    for width in [60, 100, 200] {
+        let text = page_of(&search, &Style { width, ..Style::default() });
+        let title = "### mine: edit distance 4, index of 5 shards";
+        let lines = |text: &str| text.lines().filter(|line| line.starts_with("| ")).count();
+        assert_eq!(lines(&text), 3 * text.matches(title).count(), "{text}");
+        assert!(text.lines().all(|line| columns_of(line) <= width), "{width}: {text}");
+        for size in &search.sizes {
+            assert_eq!(text.matches(&format!(" {} |", size.label)).count(), 1, "{}", size.label);
+        }
+    }
+}
+
+/// Two numbers of users are a line, and have no knee.
+#[test]
+fn where_a_rate_stops_growing_takes_three_numbers_of_users() {
+    let mut search = sample();
+    search.users = vec![1, 5, 10];
+    let mut third = search.cells[1].clone();
+    third.key.users = 10;
+    search.cells.push(third);
+    let text = rendered(&search);
+    let wanted = "1GB: rate over that of 1 user: 3.39 times with 5, 3.39 times with 10 users; more than 3.4 users only";
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(wanted), "{text}");
+    assert!(!page_of(&search, &Style::default()).contains("rate over that"), "only on request");
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
     ];
     words.extend(scenario.connections.map(|connections| format!("--connections={connections}")));
     words.extend(output.quiet.then(|| "--quiet".to_owned()));
+    words.extend(output.verbose.then(|| "--verbose".to_owned()));
     words.extend(scenario.targets.iter().map(|target| format!("--target={target}")));
     let arrivals = match args.arrivals {
         ArrivalsFlag::Poisson => Arrivals::Poisson,
@@ -89,7 +90,7 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
         most_per_s: args.max_rate.per_s,
         arrivals,
         method: args.search.strategy,
-        watches: args.watch,
+        watches: args.over_time,
     };
     seek_votes(&words, &scenario.slo, search, output)
 }

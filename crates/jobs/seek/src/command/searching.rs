@@ -37,7 +37,7 @@ pub fn search<P: Protocol>(
     output: &Output,
     protocol: impl Fn() -> P + Sync,
 ) -> Result<Finished> {
-    let progress = SearchProgress::new(&task.goal, output.quiet);
+    let progress = SearchProgress::new(&task.goal, output.voice());
     let about = subject.about;
     let finished = carry_out(&task.scenario, about, output, |keeping| {
         let end = offer(task, subject, &progress, keeping, protocol);

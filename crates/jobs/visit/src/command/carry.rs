@@ -4,6 +4,7 @@ use super::finish;
 use super::shown::VisitProgress;
 use super::task::Task;
 use crate::Visit;
+use crate::course::Course;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_engine::run::run as run_engine;
@@ -12,6 +13,7 @@ use plimsoll_job::output::Output;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
 use plimsoll_record::JobResults;
+use plimsoll_record::visit::VisitMoment;
 use plimsoll_wire::http::Http;
 use plimsoll_workloads::http::Troubles;
 use std::path::Path;
@@ -45,18 +47,19 @@ pub fn carry(
         troubles: Troubles::default(),
     };
     let before = visit.totals();
-    let progress = VisitProgress::new(visit.clone(), output.quiet);
+    let progress = VisitProgress::new(visit.clone(), output.voice());
     let (sessions, counted) = task.sessions(visit, &forms);
     let finished = carry_out(&task.scenario, &about, output, |keeping| {
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let flags = [keeping.stop.clone(), stop.clone(), over.clone()];
-        let watch = watch(visit.clone(), state, flags)?;
-        let mut second = |_: &_| progress.show();
         let started_ns = now_ns();
+        let course = Course::new(visit, started_ns);
+        let watch = watch(visit.clone(), course, state, flags)?;
+        let mut second = |_: &_| progress.show();
         let end = run_engine(&plan, Http::default, sessions, keeping.sink, &mut second, &stop);
         over.store(true, Ordering::Relaxed);
-        // It only waits; there is nothing to learn from it.
-        let _ = watch.join();
+        // A watch that broke has no course to show, and the visit is as good as with it.
+        let over_time = watch.join().unwrap_or_default();
         let end = end?;
         let received_ns = now_ns();
         // Only what is written is complete.
@@ -75,6 +78,7 @@ pub fn carry(
             writing_s: (now_ns - received_ns) as f64 / 1e9,
             cpu_s: end.cpu_s,
             first_bytes: finish::together(&counted),
+            over_time,
         };
         let result = finish::result(visit, &before, &took, written.is_ok());
         let verdict = finish::verdict(&result, &end, signals::is_stopped());
@@ -98,16 +102,18 @@ fn write_out(visit: &Visit, state: Option<&Path>) -> Result<(), String> {
     visit.finish(state, &mut goes_on).map_err(|error| error.to_string())
 }
 
-/// Ends the run when the user wants that or the visit cannot go on, and has it saved every second.
+/// Ends the run when the user wants that or the visit cannot go on, and has it saved every second. Returns the visit over time.
 fn watch(
     visit: Arc<Visit>,
+    mut course: Course,
     state: Option<&Path>,
     [wanted, stop, over]: [Arc<AtomicBool>; 3],
-) -> Result<JoinHandle<()>> {
+) -> Result<JoinHandle<Vec<VisitMoment>>> {
     let state = state.map(Path::to_owned);
     let body = move || {
         let mut saved_ns = now_ns();
         while !over.load(Ordering::Relaxed) {
+            course.look(&visit, now_ns());
             if wanted.load(Ordering::Relaxed) || visit.is_stopped() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -120,6 +126,7 @@ fn watch(
             }
             std::thread::sleep(LOOK_EVERY);
         }
+        course.end(&visit, now_ns())
     };
     Ok(std::thread::Builder::new().name("watch".to_owned()).spawn(body)?)
 }

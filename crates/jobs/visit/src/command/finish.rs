@@ -1,11 +1,12 @@
 //! Result of a visit.
 
+use crate::course::by_slice;
 use crate::{ReplyForm, SliceTimes, Visit, VisitTotals};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_job::throughput::Waiting;
-use plimsoll_record::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitResult};
+use plimsoll_record::visit::{SlicesTried, TimeShares, UnfinishedSlice, VisitMoment, VisitResult};
 use std::sync::mpsc::Receiver;
 
 /// The shares of the time of slices.
@@ -23,6 +24,8 @@ pub struct Took {
     pub cpu_s: f64,
     /// Times from sending to the first byte of each reply.
     pub first_bytes: Histogram,
+    /// The visit over time.
+    pub over_time: Vec<VisitMoment>,
 }
 
 /// The histograms of all shards, together.
@@ -73,6 +76,8 @@ pub fn result(visit: &Visit, before: &VisitTotals, took: &Took, written: bool) -
             .iter()
             .map(|step| SlicesTried { slices: step.slices, mb_per_s: step.bytes_per_s / 1e6 })
             .collect(),
+        by_slice: by_slice(visit),
+        over_time: took.over_time.clone(),
         resumed_from: entries(before),
         files: visit.files().iter().map(|path| path.display().to_string()).collect(),
         unfinished: totals

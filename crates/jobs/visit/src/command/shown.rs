@@ -2,12 +2,9 @@
 
 use crate::{Visit, VisitTotals};
 use plimsoll_core::clock::now_ns;
-use plimsoll_job::progress::{Bar, Progress};
+use plimsoll_job::progress::{Far, Part, Progress, Voice};
 use plimsoll_report::number::{count, lasting, significant};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Positions of the bar.
-const STEPS: u64 = 1000;
 
 /// Progress of a visit.
 pub struct VisitProgress {
@@ -20,10 +17,10 @@ pub struct VisitProgress {
 impl VisitProgress {
     /// For a visit that begins now.
     #[must_use]
-    pub fn new(visit: Arc<Visit>, quiet: bool) -> Self {
+    pub fn new(visit: Arc<Visit>, voice: Voice) -> Self {
         let first = (now_ns(), visit.totals());
         let seen = Mutex::new([first.clone(), first]);
-        Self { visit, progress: Progress::new(Bar::of(STEPS), quiet), seen }
+        Self { visit, progress: Progress::steady(voice), seen }
     }
 
     /// Shows where it stands.
@@ -31,9 +28,9 @@ impl VisitProgress {
         let now = (now_ns(), self.visit.totals());
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = parts(&seen[0], &seen[1], &now);
-        let position = (now.1.percent / 100.0 * STEPS as f64) as u64;
+        let far = Far::Share(now.1.percent / 100.0);
         seen[1] = now;
-        self.progress.show(position, || parts);
+        self.progress.show(far, parts);
     }
 
     /// Takes the status line away.
@@ -44,7 +41,7 @@ impl VisitProgress {
 
 type Look = (u64, VisitTotals);
 
-fn parts(first: &Look, last: &Look, now: &Look) -> Vec<String> {
+fn parts(first: &Look, last: &Look, now: &Look) -> Vec<Part> {
     let seconds = |from: u64| ((now.0 - from) as f64 / 1e9).max(1e-9);
     let entries = |totals: &VisitTotals| totals.documents + totals.removes;
     let come = now.1.percent - first.1.percent;
@@ -57,11 +54,10 @@ fn parts(first: &Look, last: &Look, now: &Look) -> Vec<String> {
     let per_s = (entries(&now.1) - entries(&last.1)) as f64 / seconds(last.0);
     let gbps = (now.1.bytes - last.1.bytes) as f64 * 8.0 / 1e9 / seconds(last.0);
     vec![
-        format!("{:>5.1} %", now.1.percent),
-        format!("{:>7} docs/s", significant(per_s)),
-        format!("{} Gbit/s", significant(gbps)),
-        left,
-        format!("{} docs", count(entries(&now.1))),
+        Part::first(format!("{} documents", count(entries(&now.1)))).at_least(19),
+        Part::new(format!("{}/s", significant(per_s)), 1).at_least(9),
+        Part::new(format!("{} Gbit/s", significant(gbps)), 3),
+        Part::new(left, 2),
     ]
 }
 
@@ -83,7 +79,7 @@ mod tests {
             &(9 * second, at(20.0, 900, 0)),
             &(10 * second, at(25.0, 1000, 125_000_000)),
         );
-        let expected = [" 25.0 %", "    100 docs/s", "1.00 Gbit/s", "30.0 s left", "1,000 docs"];
-        assert_eq!(parts, expected);
+        let expected = ["1,000 documents", "100/s", "1.00 Gbit/s", "30.0 s left"];
+        assert_eq!(parts.iter().map(Part::text).collect::<Vec<_>>(), expected);
     }
 }

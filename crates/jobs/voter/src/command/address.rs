@@ -162,6 +162,7 @@ impl VoltAddress {
         let (user, password) = login.unwrap_or_default();
         let from_environment = || std::env::var(VOLT_PASSWORD).unwrap_or_default();
         let password = if password.is_empty() { from_environment() } else { password };
+        plimsoll_core::secrets::remember(&password);
         Ok(Self { user, password, hosts })
     }
 

@@ -21,14 +21,13 @@ use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
-use plimsoll_job::progress::Lines;
+use plimsoll_job::progress::{Lines, RunProgress, Voice};
 use plimsoll_job::signals::Stopped;
 use plimsoll_record::JobResults;
-use plimsoll_record::voter::{Totals, TuneResult, VoterProcess, VoterResult};
+use plimsoll_record::voter::{Totals, TuneResult, VoterLap, VoterProcess, VoterResult};
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
 use std::io::{BufRead, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -63,6 +62,8 @@ pub struct Counted {
     pub first_ns: Option<u64>,
     /// Reason why it ended before its time.
     pub trouble: Option<String>,
+    /// Its laps.
+    pub laps: Vec<VoterLap>,
 }
 
 /// Runs it; `start_us` says when, where there is an agreed start.
@@ -74,8 +75,8 @@ pub fn run(
     output: &Output,
     start_us: &dyn Fn() -> Result<Option<u64>>,
 ) -> Result<Finished> {
-    let taken = output.json.as_deref() == Some(Path::new("-"));
-    let lines = lines_of(&task.shape, output.quiet, taken);
+    let taken = output.takes_stdout();
+    let lines = lines_of(&task.shape, output.voice(), taken);
     let words = if task.gate { Lines::None } else { lines };
     words.say("connect ...");
     let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
@@ -172,7 +173,7 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
     };
     carry_out(&task.scenario, &about, output, |keeping| {
         let mut telling = Telling::before(keeping.sink);
-        let mut keeping = match task.gate {
+        let keeping = match task.gate {
             true => Keeping { sink: &mut telling, stop: keeping.stop },
             false => Keeping { sink: telling.inner(), stop: keeping.stop },
         };
@@ -181,12 +182,17 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
                 task,
                 before,
                 about.plan,
-                output.quiet,
+                output.voice(),
                 protocol,
                 make,
                 keeping,
             );
         }
+        // The process that started this one shows the seconds of all.
+        let voice = if task.gate { Voice::Quiet } else { output.voice() };
+        let progress = RunProgress::new(&task.scenario, voice);
+        let mut watched = progress.watching(keeping.sink);
+        let mut keeping = Keeping { sink: &mut watched, stop: keeping.stop };
         let run = Run { task, before, plan: about.plan, end_early: &end_early, protocol, make };
         if let Some(goal) = &task.settings.tune {
             return tuning::tune(&run, goal, &mut keeping);
@@ -263,19 +269,22 @@ impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
             end_early: self.end_early,
             done: &done,
         };
-        let end = std::thread::scope(|scope| {
-            scope.spawn(|| watch.run());
+        let (end, laps) = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| watch.run());
             let end =
                 run_engine(plan, self.protocol, sessions, keeping.sink, &mut |_| {}, &keeping.stop);
             done.store(true, Ordering::Relaxed);
-            end
-        })?;
+            // A watch that broke has no laps to show, and the calls are as good as with it.
+            (end, watching.join().unwrap_or_default())
+        });
+        let end = end?;
         let tally = VoterTally::of_shards(&counted);
         let counted = Counted {
             tuned: voting.tuned(&tally),
             tally,
             first_ns: voting.first_call_ns(),
             trouble: voting.trouble(),
+            laps,
         };
         Ok((end, counted))
     }
@@ -311,7 +320,7 @@ pub fn conclude(
         (result.accepted, result.unknown) = (0, 0);
     }
     let process = process(task, end, &result, counted.first_ns);
-    result.processes = vec![process];
+    result.processes = vec![VoterProcess { laps: counted.laps, ..process }];
     result.totals = Totals::of(&result.processes);
     (result, counted.trouble)
 }
@@ -337,6 +346,7 @@ fn process(task: &Task, end: &RunEnd, result: &VoterResult, first_ns: Option<u64
         fails: ledger.failed.total() + refused + ledger.unfinished,
         rows_before: result.rows_before,
         rows_after: result.rows_after,
+        laps: Vec::new(),
         died: String::new(),
     }
 }

@@ -4,9 +4,11 @@ use crate::lap::Lap;
 use crate::{Voting, VotingNow};
 use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
+use plimsoll_core::moments::Moments;
 use plimsoll_core::units::Span;
 use plimsoll_engine::gauge::{Gauge, Reading};
-use plimsoll_job::progress::{Lines, RollingLines};
+use plimsoll_job::progress::{Lines, Voice};
+use plimsoll_record::voter::VoterLap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,13 +16,15 @@ use std::time::Duration;
 /// Between two looks at whether the run is over.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Returns the output of the lines of this run; `stdout_is_taken` says that stdout carries JSON.
+/// Returns the output of the lines of this run, which only who asks for them gets; `stdout_is_taken` says that stdout carries
+/// JSON.
 #[must_use]
-pub fn lines_of(shape: &Shape, quiet: bool, stdout_is_taken: bool) -> Lines {
+pub fn lines_of(shape: &Shape, voice: Voice, stdout_is_taken: bool) -> Lines {
     match shape.verbosity {
         Verbosity::VeryVerbose if !stdout_is_taken => Lines::Result,
-        _ if quiet || shape.verbosity == Verbosity::Quiet => Lines::None,
-        _ => Lines::Progress,
+        Verbosity::Quiet => Lines::None,
+        _ if voice == Voice::Verbose => Lines::Progress,
+        _ => Lines::None,
     }
 }
 
@@ -54,14 +58,14 @@ struct Answered {
 }
 
 impl Watch<'_> {
-    /// Prints lines and looks after the target, until the run is over.
-    pub fn run(&self) {
+    /// Prints lines and looks after the target, until the run is over. Returns the laps; the last one may be shorter.
+    pub fn run(&self) -> Vec<VoterLap> {
         let mut answered = Answered { at_ns: now_ns(), calls: 0, failed: 0 };
         let mut last = (0.0, VotingNow::default());
         let mut due_ns = self.shape.dump_interval.ns;
-        let rolling = RollingLines::new(self.lines, self.shape.dump_interval);
         let mut most_ns = 0;
         let mut most_ms = 0;
+        let mut laps = Moments::default();
         while !self.done.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK_EVERY);
             let Some(first_ns) = self.voting.first_call_ns() else {
@@ -75,7 +79,6 @@ impl Watch<'_> {
             self.look_after(&mut answered, &now);
             let at_ns = now_ns().saturating_sub(first_ns);
             if at_ns < due_ns {
-                rolling.between(|| self.lap(at_ns, &now, last).line(&self.shape.client));
                 continue;
             }
             while due_ns <= at_ns {
@@ -84,9 +87,21 @@ impl Watch<'_> {
             (now.client_max_ns, now.server_max_ms) = (most_ns, most_ms);
             (most_ns, most_ms) = (0, 0);
             let lap = self.lap(at_ns, &now, last);
+            laps.push(lap.record(last.0));
             last = (lap.at_s, now);
-            rolling.say(&lap.line(&self.shape.client));
+            self.lines.say(&lap.line(&self.shape.client));
         }
+        if let Some(first_ns) = self.voting.first_call_ns() {
+            let mut now = self.voting.look();
+            now.client_max_ns = now.client_max_ns.max(most_ns);
+            now.server_max_ms = now.server_max_ms.max(most_ms);
+            let lap = self.lap(now_ns().saturating_sub(first_ns), &now, last);
+            // Calls of the last moments belong to it; where there are none, the lap before was the last.
+            if lap.success + lap.fails > last.1.answered() + last.1.failed {
+                laps.push(lap.record(last.0));
+            }
+        }
+        laps.into_kept()
     }
 
     fn lap(&self, at_ns: u64, now: &VotingNow, (last_s, last): (f64, VotingNow)) -> Lap {

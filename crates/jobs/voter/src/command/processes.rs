@@ -16,7 +16,7 @@ use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::child::{LOOK_EVERY, plimsoll, signal};
 use plimsoll_job::keeping::{About, Finished, carry_out};
 use plimsoll_job::output::Output;
-use plimsoll_job::progress::Lines;
+use plimsoll_job::progress::{Lines, RunProgress, Voice};
 use plimsoll_job::signals::{self, Stopped};
 use plimsoll_job::temporary::temporary_folder;
 use plimsoll_job::usage::usage;
@@ -61,7 +61,7 @@ pub(super) struct Ended {
 /// # Errors
 /// The database is not there or not ready, or a process does not start.
 pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished> {
-    let has_lines = !output.quiet && task.shape.verbosity > Verbosity::Quiet;
+    let has_lines = output.voice() == Voice::Verbose && task.shape.verbosity > Verbosity::Quiet;
     let lines = if has_lines { Lines::Progress } else { Lines::None };
     let say = |text: &str| lines.say(text);
     say("connect ...");
@@ -94,12 +94,18 @@ pub fn run(flags: &BenchFlags, task: &Task, output: &Output) -> Result<Finished>
             client.let_go(start_us);
         }
         say("calls ...");
-        let mut seconds = Seconds::of(clients.0.len(), keeping.sink);
+        let left_us = start_us.saturating_sub(wall_us());
+        keeping.sink.counts_from(now_ns().saturating_add(left_us.saturating_mul(1_000)));
+        let progress = RunProgress::new(&task.scenario, output.voice());
+        let mut watched = progress.watching(keeping.sink);
+        let mut seconds = Seconds::of(clients.0.len(), &mut watched);
         let ended = clients.wait(&mut seconds);
         if signals::is_stopped() && ended.iter().all(|one| one.record.is_err()) {
             return Err(Stopped { during: BEFORE_START.to_owned() }.into());
         }
-        merging::together(task, &ended, agreed_us, prepared, seconds.error)
+        let error = seconds.error;
+        progress.done();
+        merging::together(task, &ended, agreed_us, prepared, error)
     })
 }
 
@@ -231,9 +237,10 @@ fn spawn(
     let slice = Slice { index: own.index * flags.processes + index, of: own.of * flags.processes };
     let mut arguments = arguments(flags, task, (index, slice), &name);
     arguments.extend(["--no-record".to_owned(), "--json".to_owned(), json.display().to_string()]);
-    if output.quiet {
-        arguments.push("--quiet".to_owned());
-    }
+    let voice = if output.voice() == Voice::Verbose { "--verbose" } else { "--quiet" };
+    arguments.push(voice.to_owned());
+    // This process watches the database, and its own processes with itself.
+    arguments.extend(["--watch", "none"].map(str::to_owned));
     let mut command = plimsoll(&arguments)?;
     if let Some((variable, password)) = task.database.password() {
         command.env(variable, password);

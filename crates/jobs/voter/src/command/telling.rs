@@ -39,6 +39,10 @@ fn tell(kind: &str, what: &impl serde::Serialize) -> io::Result<()> {
 }
 
 impl Sink for Telling<'_> {
+    fn counts_from(&mut self, start_ns: u64) {
+        self.inner.counts_from(start_ns);
+    }
+
     fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         self.inner.interval(interval).and(tell(SECOND, &IntervalLine::from(interval)))
     }

@@ -4,7 +4,7 @@ use plimsoll_record::voter::{ContestantVotes, Rejected, Totals, TuneCheck};
 use plimsoll_report::samples;
 use plimsoll_report::text::{Style, render};
 
-fn one(index: u32, accepted: u64, rows: (u64, u64)) -> VoterProcess {
+pub fn one(index: u32, accepted: u64, rows: (u64, u64)) -> VoterProcess {
     let mut process = VoterProcess {
         index,
         client: format!("VSD{}", index + 1),
@@ -22,7 +22,7 @@ fn one(index: u32, accepted: u64, rows: (u64, u64)) -> VoterProcess {
     process
 }
 
-fn voter(processes: Vec<VoterProcess>) -> VoterResult {
+pub fn voter(processes: Vec<VoterProcess>) -> VoterResult {
     let sum = |rows: fn(&VoterProcess) -> Option<u64>| processes.iter().map(rows).sum();
     let mut voter = VoterResult {
         accepted: processes.iter().map(|p| p.accepted).sum(),
@@ -40,10 +40,49 @@ fn voter(processes: Vec<VoterProcess>) -> VoterResult {
     voter
 }
 
+/// The page in which no line had to be broken.
 fn shown(voter: &VoterResult) -> String {
+    page_of(voter, 250)
+}
+
+fn page_of(voter: &VoterResult, width: usize) -> String {
+    let mut record = samples::good();
+    record.job_results.put(voter.clone());
+    render(&record, None, &Style { width, verbose: true, ..Style::default() }, &[FORMS])
+}
+
+/// The page without what nobody asked for.
+fn brief(voter: &VoterResult) -> String {
     let mut record = samples::good();
     record.job_results.put(voter.clone());
     render(&record, None, &Style::default(), &[FORMS])
+}
+
+#[test]
+fn the_originals_lines_are_there_for_who_asks() {
+    let text = brief(&voter(vec![one(0, 20_000, (5, 20_005))]));
+    for part in ["Client 'VSD'", "Hosts:", "Kurt Walser", "T/sec", "[+"] {
+        assert!(!text.contains(part), "{part} in {text}");
+    }
+    let writes =
+        "Writes     ok: 20,000 new rows (5 before, 20,005 after) for 20,000 accepted votes\n";
+    assert!(text.contains(writes), "{text}");
+    let text = brief(&voter(vec![one(0, 100, (0, 100)), one(1, 100, (7, 106))]));
+    assert!(text.contains("Writes     'VSD2' FAILED, 1 missing write"), "{text}");
+    assert_eq!(text.matches("FAILED, 1 missing").count(), 1, "{text}");
+    let row = text.lines().find(|line| line.starts_with("  VSD1 ")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>()[1..], ["50", "100", "0", "2.00", "100"]);
+}
+
+/// A thousand calls a second are a plus sign, up to what the page has room for.
+#[test]
+fn the_bar_stays_on_the_page() {
+    let mut fast = voter(vec![one(0, 20_000, (5, 20_005))]);
+    fast.totals.per_s = 1.9e6;
+    for (width, signs) in [(40, 37), (60, 57), (100, 60), (250, 60)] {
+        let text = page_of(&fast, width);
+        assert!(text.contains(&format!("\n[{}>]\n", "+".repeat(signs))), "{width}: {text}");
+    }
 }
 
 #[test]
@@ -69,7 +108,6 @@ fn the_lines_are_the_originals() {
         "bench started 2023-11-14 22:13:20, ended 2023-11-14 22:13:22, database: +20000 new votes",
         "[++++++++++]",
         "20,000 accepted, 25 rejected (no such contestant 21, vote limit reached 4)",
-        "Verdict",
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
@@ -131,7 +169,7 @@ fn the_head_of_a_tuned_load_is_its_last_check() {
     voter.auto_tune = Some(tuned.clone());
     let text = shown(&voter);
     for line in [
-        "  12,345 calls/s hold p99=10ms, with 31 calls in flight\n",
+        "           12,345 calls/s hold p99=10ms, with 31 calls in flight\n",
         "Checked    45 in flight: 12,345/s, late 2.0 % of 74,000 in 6.00 s, MISSED\n",
         "           31 in flight: 12,345/s, late 0.40 % of 74,000 in 6.00 s, held\n",
         "Tuned      median of 13,000/s with 50.0 in flight; p99=10ms held in 41 of 60 windows\n",
@@ -148,7 +186,7 @@ fn the_head_of_a_tuned_load_is_its_last_check() {
     tuned.certified_rate_per_s = None;
     voter.auto_tune = Some(tuned);
     let text = shown(&voter);
-    assert!(text.contains("  no rate was certified\n"), "{text}");
+    assert!(text.contains("\n           no rate was certified\n"), "{text}");
     assert!(!text.contains("calls/s hold"), "{text}");
     let short = TuneResult { goal: "p99=10ms".into(), ..TuneResult::default() };
     voter.auto_tune = Some(short);

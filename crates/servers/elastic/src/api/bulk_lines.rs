@@ -96,3 +96,26 @@ pub(super) fn action(line: &[u8], number: usize) -> Result<(Verb, Meta<'_>), Ela
         _ => Err(malformed("expected field [create], [delete], [index] or [update]".to_owned())),
     }
 }
+
+/// Reads the lines of a bulk, those that say what is to be done; for fuzzing.
+///
+/// # Errors
+/// As [`action`].
+pub(crate) fn actions(body: &[u8]) -> Result<usize, ElasticError> {
+    let body = Bytes::copy_from_slice(body);
+    let (mut at, mut number, mut found) = (0, 0, 0);
+    while at < body.len() {
+        let line = next_line(&body, &mut at);
+        number += 1;
+        if body[line.clone()].trim_ascii().is_empty() {
+            continue;
+        }
+        let (verb, _) = action(&body[line], number)?;
+        if verb != Verb::Delete {
+            let _ = next_line(&body, &mut at);
+            number += 1;
+        }
+        found += 1;
+    }
+    Ok(found)
+}

@@ -12,6 +12,9 @@ mod searches;
 mod stats;
 mod table;
 
+pub(crate) use bulk_lines::actions;
+pub(crate) use filter_path::shape;
+
 use super::error::ElasticError;
 use super::params::Params;
 use super::{App, NODE};

@@ -36,6 +36,17 @@ fn unknown_fields_are_told_and_then_read() {
 }
 
 #[test]
+fn paths_of_fields_are_bounded() {
+    let inner: serde_json::Map<_, _> = (0..900).map(|n| (n.to_string(), json!(1))).collect();
+    let long = json!({ "x".repeat(100_000): inner }).to_string();
+    let error = read(&Mapping::default(), long.as_bytes(), "1").err().unwrap();
+    assert!(error.reason.contains("longer than the limit of [8192]"), "{}", error.reason);
+    let mapped = json!({ "properties": { "x".repeat(9000): { "type": "long" } } });
+    let error = Mapping::default().merge(&mapped).unwrap_err();
+    assert!(error.reason.contains("longer than the limit of [8192]"), "{}", error.reason);
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let mut mapping = Mapping::default();
     let properties = json!({"properties": {

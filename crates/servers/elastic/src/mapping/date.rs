@@ -224,18 +224,16 @@ pub(crate) fn math(text: &str, formats: Formats, late: bool, now_ms: i64) -> Opt
     Some(at)
 }
 
-/// Year, month from 1, day from 1.
+/// Year, month from 1, day from 1 (Howard Hinnant's `civil_from_days`).
 fn civil(day: i64) -> (i64, i64, i64) {
-    // Not later than the year, and near it.
-    let mut year = 1969 + if day < 0 { day.div_euclid(365) } else { day / 366 };
-    while days(year + 1, 1, 1) <= day {
-        year += 1;
-    }
-    let mut month = 1;
-    while month < 12 && days(year, month + 1, 1) <= day {
-        month += 1;
-    }
-    (year, month, day - days(year, month, 1) + 1)
+    let shifted = day + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 fn step(at: i64, count: i64, unit: char) -> Option<i64> {
@@ -285,6 +283,25 @@ fn floor(at: i64, unit: char) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_and_dates_of_the_calendar_are_each_others() {
+        let near = (-800_000..800_000).step_by(17);
+        for day in near.chain([-100_000_000_000, 100_000_000_000, -719_469, 59, 60]) {
+            let (year, month, of_month) = civil(day);
+            assert_eq!(days(year, month, of_month), day);
+            assert!(
+                (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&of_month)
+            );
+        }
+    }
+
+    #[test]
+    fn steps_from_a_far_year_take_no_longer_than_from_a_near_one() {
+        // With a walk over the years, each step takes some hundred thousand.
+        let text = format!("now+290000000y{}", "/M+1M".repeat(20_000));
+        assert!(math(&text, Formats::ANY, false, 0).is_some());
+    }
 
     #[test]
     fn dates_are_read() {

@@ -22,6 +22,9 @@ use tantivy::Term;
 
 /// The most fields of one index, counting objects' fields and multi-fields.
 pub(crate) const MAX_FIELDS: usize = 1000;
+/// The longest path of a field, bytes. Each field inside an object repeats the name of the object: without a bound, a body of
+/// 100 MB may have paths of 50 GB.
+pub(crate) const MAX_PATH_BYTES: usize = 8192;
 /// Deepest nesting of objects.
 pub(crate) const MAX_DEPTH: usize = 20;
 
@@ -148,6 +151,20 @@ pub(crate) struct Mapping {
     by_path: HashMap<String, usize>,
     /// Columns in use, by kind of column.
     used: [usize; 4],
+}
+
+/// Rejects a path that is too long.
+///
+/// # Errors
+/// With the beginning of the path.
+pub(crate) fn check_path(path: &str) -> Result<(), ElasticError> {
+    if path.len() <= MAX_PATH_BYTES {
+        return Ok(());
+    }
+    let shown: String = path.chars().take(50).collect();
+    let message =
+        format!("Field name [{shown}...] is longer than the limit of [{MAX_PATH_BYTES}] bytes");
+    Err(ElasticError::argument(message))
 }
 
 impl Mapping {

@@ -1,7 +1,9 @@
 //! Mappings as clients write them.
 
 use super::date::{self, Formats};
-use super::{Child, Dynamic, Field, Kind, MAX_DEPTH, MAX_FIELDS, Mapping, Missing, Object};
+use super::{
+    Child, Dynamic, Field, Kind, MAX_DEPTH, MAX_FIELDS, Mapping, Missing, Object, check_path,
+};
 use crate::error::ElasticError;
 use serde_json::{Map, Value as Json};
 
@@ -337,6 +339,7 @@ pub(super) fn add(mapping: &mut Mapping, path: &str, kind: Kind) -> Outcome<usiz
         let message = format!("Limit of total fields [{MAX_FIELDS}] has been exceeded");
         return Err(ElasticError::argument(message));
     }
+    check_path(path)?;
     let (mapped, block) = mapping.take_column(path, kind);
     let number = mapping.fields.len();
     mapping.fields.push(Field {

@@ -94,6 +94,21 @@ pub(crate) fn buffered(records: &[u8], at: usize) -> Option<Record<'_>> {
     Record::parse(records.get(body..body + length(lengths))?)
 }
 
+/// Reads records, one behind the other, and writes each again; for fuzzing. Checksums are passed over.
+///
+/// # Panics
+/// When a record is written so that it reads as another.
+pub(crate) fn read_and_write(bytes: &[u8]) {
+    let (mut at, mut written) = (0, Vec::new());
+    while let Some(record) = buffered(bytes, at) {
+        written.clear();
+        record.write(&mut written);
+        assert_eq!(buffered(&written, 0), Some(record));
+        assert_eq!(record.bytes() as usize, written.len());
+        at += written.len();
+    }
+}
+
 /// The part of the file that is mapped.
 type Mapped = RwLock<Option<Arc<Mmap>>>;
 

@@ -75,7 +75,7 @@ pub(super) fn window(within: &Within, mapped: &Mapped) -> Made {
         return Err(PlanError(message));
     }
     if !mapped.single {
-        // The index does not tell where an element ends.
+        // The index does not give where an element ends.
         let message =
             format!("near and onear in '{name}', which has several texts, are not supported");
         return Err(PlanError(message));

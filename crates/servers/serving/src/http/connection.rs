@@ -33,6 +33,8 @@ pub(super) struct Connection {
     pub(super) output: Vec<u8>,
     /// Number of bytes of `output` that were sent since.
     pub(super) output_sent: usize,
+    /// Bytes that are counted among those that wait for all peers.
+    pub(super) counted: usize,
     /// Bytes dropped while draining.
     pub(super) drained_bytes: usize,
     /// True if to close once the output has left.
@@ -56,6 +58,7 @@ impl Connection {
             input: Vec::new(),
             output: Vec::new(),
             output_sent: 0,
+            counted: 0,
             drained_bytes: 0,
             is_closing: false,
             is_read_closed: false,

@@ -10,8 +10,9 @@ use super::refusal::HEAD_BYTES_MAX;
 use crate::stop::Stop;
 use crate::tickets::{Table, Ticket};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::wait::wait;
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use std::fs::File;
@@ -29,6 +30,9 @@ const OUTPUT_BATCH_BYTES: usize = 256 * 1024;
 const ACCEPT_BATCH: usize = 256;
 /// Events taken from the kernel at once.
 const EVENT_BATCH: usize = 512;
+
+/// Bytes that wait for peers which do not read them, over all connections of a thread. A peer that adds more is closed.
+const WAITING_BYTES_MAX: usize = 512 << 20;
 
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
@@ -91,6 +95,8 @@ pub struct EventLoop<S> {
     counters: Arc<ConnectionCounters>,
     buffer: Vec<u8>,
     out: Vec<u8>,
+    /// Bytes of replies and of pipelined requests that wait for peers.
+    waiting_bytes: usize,
     /// The latest reading of the clock.
     now_ns: u64,
 }
@@ -132,6 +138,7 @@ impl<S: Service> EventLoop<S> {
             counters,
             buffer: vec![0; READ_BYTES],
             out: Vec::with_capacity(OUTPUT_BATCH_BYTES),
+            waiting_bytes: 0,
             now_ns: now_ns(),
         })
     }
@@ -143,16 +150,14 @@ impl<S: Service> EventLoop<S> {
     pub fn run(mut self) -> io::Result<S> {
         // Without it the kernel may wake this thread 50 us late.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let empty = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
-        let mut events = vec![empty; EVENT_BATCH];
+        let mut events = Vec::with_capacity(EVENT_BATCH);
         while !self.stop.is_requested() {
             let timeout = self.timeout();
-            let count = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
-                Ok(count) => count,
-                Err(Errno::INTR) => 0,
+            match wait(&self.epoll, &mut events, timeout.as_ref()) {
+                Ok(()) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
-            };
-            for event in &events[..count] {
+            }
+            for event in &events {
                 // The fields of a packed structure are copied before they are used.
                 let (flags, data) = (event.flags, event.data);
                 self.dispatch(data.u64(), flags);
@@ -244,7 +249,8 @@ impl<S: Service> EventLoop<S> {
 
     /// Closing the descriptor also takes it out of the event queue.
     fn close(&mut self, ticket: Ticket) {
-        if self.table.remove(ticket).is_some() {
+        if let Some(connection) = self.table.remove(ticket) {
+            self.waiting_bytes -= connection.counted;
             self.counters.closed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -15,6 +15,7 @@
 mod body;
 mod connection;
 mod event_loop;
+pub mod fuzz;
 mod head;
 mod intake;
 mod refusal;

@@ -15,8 +15,9 @@
 
 use super::QueueConfig;
 use super::service::ServiceTime;
-use super::special::{invert, ln_gamma};
+use super::special::invert;
 use super::station::Stall;
+use plimsoll_core::gamma::ln_gamma;
 use serde::Serialize;
 
 /// The way requests arrive.

@@ -13,6 +13,7 @@ use super::store::{StoreError, WriteError};
 use hyper::header::{ALLOW, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use plan::Collection;
+use plimsoll_documents::schema::Schemas;
 use plimsoll_front::metrics::Kind;
 use plimsoll_front::{Body, Reply, json};
 use plimsoll_serving::json::push_text;
@@ -191,4 +192,23 @@ fn available_paths(path: &str) -> String {
          {prefix}/docid/\n{prefix}/group/{{group}}/\n{prefix}/number/{{number}}/\n\
          {prefix}/docid/{{*}}\n{prefix}/group/{{group}}/{{*}}\n{prefix}/number/{{number}}/{{*}}"
     )
+}
+
+/// Reads path and parameters as far as all operations check them; for fuzzing.
+///
+/// # Errors
+/// With the message to the client.
+pub(crate) fn checked(path: &str, query: &str, schemas: &Schemas) -> Result<(), String> {
+    let found = DocumentPath::parse(path).map_err(|error| error.to_string());
+    let options = options::Options::read(path, query)?;
+    options.shown(schemas)?;
+    options.timeout()?;
+    let selection = options.get("selection").unwrap_or("");
+    plimsoll_documents::filter::Filter::parse(selection, schemas)?;
+    for name in ["fromTimestamp", "toTimestamp", "slices", "sliceId", "wantedDocumentCount"] {
+        options.number(name)?;
+    }
+    let token = options.get("continuation").map(plimsoll_wire::vespa::ProgressToken::decode);
+    token.transpose().map_err(|error| error.to_string())?;
+    found.map(drop)
 }

@@ -15,7 +15,7 @@ mod tests;
 mod write;
 
 pub(crate) use fetched::Fetched;
-pub(crate) use record::Record;
+pub(crate) use record::{Record, read_and_write};
 pub(crate) use scan::{Found, Start};
 pub(crate) use write::{Operation, Test, Write, WriteError, WriterMessage, Written};
 

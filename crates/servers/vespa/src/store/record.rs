@@ -53,6 +53,22 @@ impl Header {
     }
 }
 
+/// Reads a record, and writes what was read; for fuzzing.
+///
+/// # Panics
+/// When what was written is read as another document.
+pub(crate) fn read_and_write(bytes: &[u8], schemas: &Schemas) {
+    let Ok((header, content)) = Header::read(bytes) else { return };
+    assert_eq!(header.bytes()[..], bytes[..HEADER_BYTES]);
+    let Ok(values) = Values::decode(schemas, content) else { return };
+    let mut record = Record::new(&values, schemas);
+    let written = record.stamped(header.lid, header.timestamp_us).to_vec();
+    let again = Header::read(&written).and_then(|(_, content)| Values::decode(schemas, content));
+    // Numbers that are none differ from themselves: the bytes are compared.
+    let mut record = again.map(|values| Record::new(&values, schemas)).unwrap_or_default();
+    assert_eq!(record.stamped(header.lid, header.timestamp_us), written);
+}
+
 /// A record that only lacks what the writing thread decides. Made before, so that the thread does
 /// not have to.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A schema with every type, and a document of it.
-const MUSIC: &str = include_str!("../../../documents/src/tests/music.sd");
-const FULL: &str = include_str!("../../../documents/src/tests/music.json");
+const MUSIC: &str = include_str!("music.sd");
+const FULL: &str = include_str!("music.json");
 
 fn full() -> Json {
     serde_json::from_str(FULL).unwrap()

@@ -14,6 +14,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use json::Asked;
 use plimsoll_serving::accept::{ACCEPT_PAUSE, accept};
+use plimsoll_serving::room::{Room, Seat};
 use plimsoll_serving::stop::Stop;
 use plimsoll_serving::write_limit::{WRITE, WriteLimited};
 use std::convert::Infallible;
@@ -24,12 +25,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, watch};
 
 type Reply = Response<Full<Bytes>>;
 
-/// HTTP connections at a time; further ones wait to be accepted.
-const CONNECTIONS_MAX: u32 = 1_024;
+/// HTTP connections at a time; for a further one, the one that has been at rest longest is closed.
+const CONNECTIONS_MAX: usize = 1_024;
 /// Bytes of the body of a request.
 const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest time that a request may take to arrive, and a connection may be idle.
@@ -63,27 +64,33 @@ async fn accept_all(
     // SAFETY: the descriptor is a duplicate that `AsyncFd` owns: it stays open, and the same, as long.
     let stopped = unsafe { AsyncFd::register(stop) }?;
     let (tell, stopping) = watch::channel(false);
-    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    let room = Room::new(CONNECTIONS_MAX);
     loop {
         let accepted = tokio::select! {
             biased;
             _ = stopped.readable() => break,
-            accepted = accept(&listener, &slots) => accepted,
+            accepted = accept(&listener, &room) => accepted,
         };
         match accepted {
-            Ok((stream, slot)) => {
+            Ok((stream, seat)) => {
                 let stopping = stopping.clone();
                 tokio::spawn(async move {
-                    connection(WriteLimited::new(stream, WRITE), volt, stopping).await;
-                    drop(slot);
+                    let seat = Arc::new(seat);
+                    tokio::select! {
+                        () = seat.sent_away() => {}
+                        () = connection(WriteLimited::new(stream, WRITE), volt, stopping, &seat) => {}
+                    }
                 });
             }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Err(_) => {
+                room.send_one_away();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
     drop(listener);
     let _ = tell.send(true);
-    let _ = tokio::time::timeout(DRAIN, slots.acquire_many(CONNECTIONS_MAX)).await;
+    let _ = tokio::time::timeout(DRAIN, room.emptied()).await;
     Ok(())
 }
 
@@ -91,12 +98,14 @@ async fn connection(
     stream: WriteLimited<tokio::net::TcpStream>,
     volt: SocketAddr,
     mut stopping: watch::Receiver<bool>,
+    seat: &Arc<Seat>,
 ) {
     // Requests of a connection come one after another: the lock is never waited for.
     let gate = Arc::new(Mutex::new(None));
+    let own = Arc::clone(seat);
     let service = service_fn(move |request| {
-        let gate = Arc::clone(&gate);
-        async move { Ok::<_, Infallible>(answer(request, volt, &gate).await) }
+        let (gate, seat) = (Arc::clone(&gate), Arc::clone(&own));
+        async move { Ok::<_, Infallible>(answer(request, volt, &gate, &seat).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -112,7 +121,12 @@ async fn connection(
     let _ = connection.await;
 }
 
-async fn answer(request: Request<Incoming>, volt: SocketAddr, gate: &Mutex<Option<Gate>>) -> Reply {
+async fn answer(
+    request: Request<Incoming>,
+    volt: SocketAddr,
+    gate: &Mutex<Option<Gate>>,
+    seat: &Seat,
+) -> Reply {
     let (head, body) = request.into_parts();
     if !matches!(head.uri.path(), "/api/1.0" | "/api/1.0/") {
         let text = "nothing here; there is /api/1.0/?Procedure=NAME&Parameters=[...]\n";
@@ -142,6 +156,7 @@ async fn answer(request: Request<Incoming>, volt: SocketAddr, gate: &Mutex<Optio
             return reply;
         }
     }
+    let _served = seat.serve();
     let asked = match Asked::parse(&text) {
         Ok(asked) => asked,
         Err(why) => return page(StatusCode::OK, None, &json::failure(-3, &why)),
@@ -185,4 +200,14 @@ fn reply(status: StatusCode, kind: &'static str, text: String) -> Reply {
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     reply
+}
+
+/// Reads the query of a request; the message if it is rejected. For fuzzing.
+pub(crate) fn fuzz_query(text: &str) -> Option<String> {
+    Asked::parse(text).err()
+}
+
+/// Writes a message as JSON; the message if it cannot be read. For fuzzing.
+pub(crate) fn fuzz_response(message: &[u8]) -> Option<String> {
+    json::response(message).err()
 }

@@ -16,7 +16,7 @@ mod snapshot;
 
 pub(crate) use folder::{Folder, Part};
 pub(crate) use health::{SnapshotHealth, Tell};
-pub(crate) use record::Records;
+pub(crate) use record::{Records, read_and_write};
 pub(crate) use replay::{Found, LOG_MAGIC, replay};
 pub(crate) use snapshot::{Rows, write_snapshot};
 

@@ -30,6 +30,8 @@ pub(super) struct Connection {
     pub(super) output: Vec<u8>,
     /// Number of bytes of `output` that were sent.
     pub(super) sent: usize,
+    /// Bytes of it that are counted among those that wait for all peers.
+    pub(super) counted: usize,
     /// True if it stands in the list of those with something to send.
     pub(super) is_dirty: bool,
     /// True if its socket takes no more for the moment.
@@ -53,6 +55,7 @@ impl Connection {
             input: Vec::new(),
             output: Vec::new(),
             sent: 0,
+            counted: 0,
             is_dirty: false,
             is_blocked: false,
             moved_ns: 0,

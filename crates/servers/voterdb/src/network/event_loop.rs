@@ -5,6 +5,7 @@
 //! system call for any connection.
 
 mod messages;
+mod unread;
 
 use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
 use crate::connection_counts::ConnectionCounts;
@@ -12,10 +13,11 @@ use crate::message::Batch;
 use crate::shared::Shared;
 use messages::{CallsUnderWay, Rest};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::wait::wait;
 use plimsoll_serving::http::{Inbox as NewConnections, Intake};
 use plimsoll_serving::stop::Stop;
 use plimsoll_serving::tickets::{Table, Ticket};
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags};
@@ -74,6 +76,8 @@ pub(crate) struct Network {
     stalled: VecDeque<(u64, Ticket)>,
     /// Bytes of messages that are not whole.
     input_bytes: usize,
+    /// Bytes of answers that wait for peers.
+    output_bytes: usize,
     calls: CallsUnderWay,
     /// The latest reading of the clock.
     pub(super) now_ns: u64,
@@ -118,6 +122,7 @@ impl Network {
             logins: VecDeque::new(),
             stalled: VecDeque::new(),
             input_bytes: 0,
+            output_bytes: 0,
             calls: CallsUnderWay::new(&shared),
             now_ns: now_ns(),
             answers: Vec::new(),
@@ -131,8 +136,7 @@ impl Network {
     /// # Errors
     /// When the kernel refuses to wait for events, which no peer can cause.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        let empty = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
-        let mut events = vec![empty; EVENT_BATCH];
+        let mut events = Vec::with_capacity(EVENT_BATCH);
         let mut until_ns = None;
         loop {
             if self.stop.is_requested() {
@@ -147,12 +151,11 @@ impl Network {
             if until_ns.is_some() || self.calls.is_full() {
                 self.wait_for_answers(&timeout)?;
             } else {
-                let count = match epoll::wait(&self.readers, &mut events[..], Some(&timeout)) {
-                    Ok(count) => count,
-                    Err(Errno::INTR) => 0,
+                match wait(&self.readers, &mut events, Some(&timeout)) {
+                    Ok(()) | Err(Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
-                };
-                for event in &events[..count] {
+                }
+                for event in &events {
                     // The fields of a packed structure are copied before they are used.
                     let (flags, data) = (event.flags, event.data);
                     self.dispatch(data.u64(), flags)?;
@@ -275,6 +278,7 @@ impl Network {
     pub(super) fn close(&mut self, ticket: Ticket) {
         if let Some(connection) = self.table.remove(ticket) {
             self.input_bytes -= connection.input.len();
+            self.output_bytes -= connection.counted;
             self.shared.registry.remove(connection.counts.id);
         }
     }
@@ -373,6 +377,7 @@ impl Network {
             if let Some(connection) = self.table.get_mut(ticket) {
                 connection.is_dirty = false;
                 if connection.is_blocked {
+                    self.count_output(ticket);
                     self.watch(ticket);
                 } else {
                     self.send(ticket);
@@ -422,33 +427,18 @@ impl Network {
         if is_changed.is_err() {
             return self.close(ticket);
         }
+        self.count_output(ticket);
         self.watch(ticket);
-    }
-
-    /// Leaves a socket alone while too much waits for its peer.
-    fn watch(&mut self, ticket: Ticket) {
-        let Some(connection) = self.table.get_mut(ticket) else { return };
-        let is_unread = connection.waiting_bytes() > OUTPUT_BYTES_MAX;
-        if is_unread != connection.is_unread {
-            connection.is_unread = is_unread;
-            let wanted = if is_unread { EventFlags::empty() } else { EventFlags::IN };
-            let data = EventData::new_u64(ticket);
-            if epoll::modify(&self.readers, &connection.fd, data, wanted).is_err() {
-                self.close(ticket);
-            }
-        }
     }
 
     /// Goes on sending where sockets take bytes again.
     fn on_writable(&mut self) -> io::Result<()> {
-        let empty = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
-        let mut events = [empty; 64];
-        let count = match epoll::wait(&self.writers, &mut events[..], Some(&Timespec::default())) {
-            Ok(count) => count,
-            Err(Errno::INTR) => 0,
+        let mut events = Vec::with_capacity(64);
+        match wait(&self.writers, &mut events, Some(&Timespec::default())) {
+            Ok(()) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
-        };
-        for event in &events[..count] {
+        }
+        for event in &events {
             let data = event.data;
             self.send(data.u64());
         }

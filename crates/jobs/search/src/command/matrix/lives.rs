@@ -54,7 +54,7 @@ impl Matrix<'_> {
             return Ok(false);
         }
         let (name, words) = (&self.spec.engines[index].name, engine.last_words());
-        self.shown.line(&format!("{name} died{words}; restarting it"));
+        self.shown.notice(&format!("{name} died{words}; restarting it"));
         Ok(true)
     }
 

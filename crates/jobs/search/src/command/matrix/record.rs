@@ -18,6 +18,7 @@ use plimsoll_job::output::lost_file;
 use plimsoll_job::postgres::{Address, is_address};
 use plimsoll_job::signals::Stopped;
 use plimsoll_job::tool;
+use plimsoll_record::resources::ResourcesResult;
 use plimsoll_record::search::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
 use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
@@ -55,6 +56,7 @@ fn header(matrix: &Matrix<'_>) -> RecordHeader {
     let places: Vec<String> = spec.engines.iter().map(place).collect();
     RecordHeader {
         tool: tool::own(),
+        command: tool::command(),
         job: KEY.to_owned(),
         naming: matrix.naming.clone(),
         scenario: serde_json::to_value(without_secrets(spec)).unwrap_or_default(),
@@ -94,15 +96,26 @@ fn users_come(spec: &MatrixSpec) -> String {
     said.join(", ")
 }
 
-fn is_here(place: &Place) -> bool {
+/// Targets that have an address before the matrix begins.
+pub fn targets(spec: &MatrixSpec) -> Vec<Target> {
+    spec.engines.iter().filter_map(|engine| target(&engine.place)).collect()
+}
+
+fn target(place: &Place) -> Option<Target> {
     match place {
-        Place::Serve(_) => true,
-        Place::Address(url) if is_address(url) => Address::parse(url)
-            .is_ok_and(|own| Target::resolve(&own.host, own.port).is_this_machine()),
-        Place::Address(url) => plimsoll_job::url::Url::parse(url).is_ok_and(|url| {
-            Target::resolve(&url.authority.host, url.authority.port).is_this_machine()
-        }),
+        Place::Serve(_) => None,
+        Place::Address(url) if is_address(url) => {
+            Address::parse(url).ok().map(|own| Target::resolve(&own.host, own.port))
+        }
+        Place::Address(url) => {
+            let url = plimsoll_job::url::Url::parse(url).ok()?;
+            Some(Target::resolve(&url.authority.host, url.authority.port))
+        }
     }
+}
+
+fn is_here(place: &Place) -> bool {
+    matches!(place, Place::Serve(_)) || target(place).is_some_and(|own| own.is_this_machine())
 }
 
 /// The matrix as a record may keep it.
@@ -190,7 +203,11 @@ fn sizes(matrix: &Matrix<'_>) -> Vec<SizeRecord> {
 ///
 /// # Errors
 /// When this program fails itself. That the record cannot be kept is reported, and is no reason not to print it.
-pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Finished> {
+pub fn finish(
+    matrix: &mut Matrix<'_>,
+    stopped: Option<&Stopped>,
+    resources: Option<ResourcesResult>,
+) -> Result<Finished> {
     let header = header(matrix);
     let mut result = result(matrix);
     let list = first_rows(matrix)?;
@@ -213,6 +230,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
         ..Ending::default()
     };
     let mut record = whole(&header, &totals, window_s, ending);
+    resources.into_iter().for_each(|resources| record.job_results.put(resources));
     record.assertions = asserted(matrix, &header);
     let mut kept = matrix.state.folder.as_ref().map(|folder| folder.path().to_owned());
     // One that was stopped stays unfinished on disk, so that it can be gone on with.
@@ -222,7 +240,7 @@ pub fn finish(matrix: &mut Matrix<'_>, stopped: Option<&Stopped>) -> Result<Fini
         lost_file(&format!("the record could not be written: {error}"));
         kept = None;
     }
-    Ok(Finished { record, folder: kept })
+    Ok(Finished { record, folder: kept, course: None })
 }
 
 /// The queries as they were asked once: with the first row, where there are rows.

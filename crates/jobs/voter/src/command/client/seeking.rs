@@ -13,7 +13,7 @@ use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::goal::{Wish, timeout};
 use plimsoll_job::keeping::{JobEnd, Keeping};
 use plimsoll_job::method::unless_dead;
-use plimsoll_job::progress::SearchProgress;
+use plimsoll_job::progress::{SearchProgress, Voice};
 use plimsoll_job::sought::Quest;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Protocol;
@@ -67,7 +67,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     task: &Task,
     before: &Before,
     base: &ShardPlan,
-    quiet: bool,
+    voice: Voice,
     protocol: &F,
     make: &MakeSessions<P>,
     keeping: Keeping<'_>,
@@ -97,7 +97,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         parts.current = Some((voting.clone(), counted));
         (0..shards).map(|shard| make(&voting, shard, shards, sender.clone())).collect()
     };
-    let progress = SearchProgress::new(&goal, quiet);
+    let progress = SearchProgress::new(&goal, voice);
     let mut second = |interval: &_| progress.second(interval);
     let mut plant =
         EnginePlant::new(plan, protocol, &mut sessions, keeping.sink, &mut second, keeping.stop);
@@ -116,8 +116,9 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         .ok_or_else(|| usage("--budget is too short for a single call; use a longer one"))?;
     let mut parts = parts.into_inner();
     parts.close();
-    let counted =
-        Counted { tally: parts.ended, tuned: None, first_ns: parts.first_ns, trouble: None };
+    let (tally, first_ns) = (parts.ended, parts.first_ns);
+    // A search has no laps: each of its parts is a load of its own.
+    let counted = Counted { tally, tuned: None, first_ns, trouble: None, laps: Vec::new() };
     let (result, _) = conclude(task, before, &end, counted);
     let of_search = unless_dead(sought.verdict, &end);
     let of_writes = verdict(task, &result, None, &end);

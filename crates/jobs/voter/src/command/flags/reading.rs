@@ -120,6 +120,12 @@ impl BenchFlags {
         Ok((shape, targets))
     }
 
+    /// True if Erlvolt's lines are wanted: its words were used, or its verbosity was named.
+    pub fn asks_for_lines(&self) -> bool {
+        let is_quiet = self.verbosity.as_deref() == Some(Verbosity::Quiet.name());
+        !is_quiet && (self.verbosity.is_some() || self.words.iter().any(|word| word == "run"))
+    }
+
     /// Puts the flags into a preset.
     fn change(&self, shape: &mut Shape) -> Result<()> {
         if let Some(client) = &self.client {

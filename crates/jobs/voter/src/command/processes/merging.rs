@@ -114,6 +114,7 @@ fn slow(kept: &SlowRequest) -> Slow {
         what: Submission { class: 0, item: kept.item, idempotent: false },
         outcome: failed.map_or(Outcome::Ok, Outcome::Failed),
         text: kept.request.clone(),
+        trace_id: kept.trace_id.clone(),
     }
 }
 
@@ -221,7 +222,7 @@ fn interval(record: &RunRecord, class: &str) -> Result<Interval> {
 const fn heavier(one: VerdictKind, other: VerdictKind) -> VerdictKind {
     const fn weight(kind: VerdictKind) -> u8 {
         match kind {
-            VerdictKind::Valid => 0,
+            VerdictKind::Valid | VerdictKind::Imported => 0,
             VerdictKind::ConnectionLimited => 1,
             VerdictKind::GeneratorLimited
             | VerdictKind::Infeasible

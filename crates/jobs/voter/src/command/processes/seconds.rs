@@ -88,6 +88,8 @@ mod tests {
     }
 
     impl Sink for Kept {
+        fn counts_from(&mut self, _start_ns: u64) {}
+
         fn interval(&mut self, interval: &Interval) -> io::Result<()> {
             self.seconds.push((interval.from_ns / SECOND_NS, interval.ledger.scheduled));
             Ok(())

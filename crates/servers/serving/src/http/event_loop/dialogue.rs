@@ -1,6 +1,6 @@
 //! One connection of the loop: reading, asking the service, writing.
 
-use super::{EventLoop, OUTPUT_BATCH_BYTES, Service, Step};
+use super::{EventLoop, OUTPUT_BATCH_BYTES, Service, Step, WAITING_BYTES_MAX};
 use crate::http::connection::Phase;
 use crate::http::head::{self, Persistence};
 use crate::http::refusal::{HEAD_BYTES_MAX, Refusal};
@@ -236,6 +236,15 @@ impl<S: Service> EventLoop<S> {
     /// for before.
     fn watch(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
+        let waiting = connection.output.len() + connection.input.len();
+        if waiting != connection.counted {
+            self.waiting_bytes = self.waiting_bytes - connection.counted + waiting;
+            let adds = waiting > connection.counted;
+            connection.counted = waiting;
+            if adds && self.waiting_bytes > WAITING_BYTES_MAX {
+                return self.close(ticket);
+            }
+        }
         let mut wanted = EventFlags::empty();
         if connection.is_blocked() {
             wanted |= EventFlags::OUT;

@@ -1,0 +1,240 @@
+//! Comparison of the highest rates within a limit, by interleaved steps of a search.
+//!
+//! Both blocks of a pair have the same rate and the same schedule, near the rate at which the limit is met. A block says how far
+//! its quantile is from the limit, as y = ln(quantile/limit). Near the line, y rises with ln(rate) by a slope, so that
+//! (yA - yB)/slope is the log ratio of the two rates at which y is 0. The middle of both sides is followed as by Robbins and
+//! Monro, "A stochastic approximation method" (1951), and the slope comes from rates a little above and below it in turn.
+//! Drift of the machine moves both y of a pair, and an error of the slope changes the size of a difference and not its sign.
+
+/// Change of y between the upper and the lower rate of a duo that is aimed at.
+const SPREAD: f64 = 1.0;
+/// Largest distance of a rate from the middle, in ln(rate).
+const DITHER_MOST: f64 = 0.2;
+/// Duos are dropped if the dither is less than this share of theirs.
+const NARROWER: f64 = 0.7;
+/// Slope before it is measured, and the number of duos that it is worth.
+const SLOPE: f64 = 2.0;
+const PRIOR_DUOS: f64 = 2.0;
+/// Limits of the slope: below the lower one, the quantile hardly depends on the rate.
+const SLOPE_LEAST: f64 = 0.3;
+const SLOPE_MOST: f64 = 40.0;
+/// Largest |y| that is taken at its value: beyond the line, y is the length of the block and not a property of the server.
+const Y_MOST: f64 = 1.5;
+/// Pairs of the approach, which have no value: at least this many, and until each side has crossed the limit twice.
+const APPROACH_PAIRS: u32 = 6;
+/// If the approach finds the lines further apart than this in y, the sides have rates of their own. It is far above the noise of
+/// the approach: two equal sides need one rate, or an error of the slope would be a difference.
+const APART: f64 = 1.5;
+
+/// Largest step of the approach in ln(rate); halved at each crossing of the line, down to the least.
+const STEP_MOST: f64 = 0.4;
+const STEP_LEAST: f64 = 0.03;
+
+/// The approach of one side.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    crossings: u32,
+    over: Option<bool>,
+    step_most: f64,
+}
+
+impl Side {
+    /// Returns the step, limited, and the side after it.
+    fn step(mut self, wanted: f64, over: bool) -> (f64, Self) {
+        if self.over.replace(over).is_some_and(|before| before != over) {
+            self.crossings += 1;
+            self.step_most = (0.5 * self.step_most).max(STEP_LEAST);
+        }
+        (wanted.clamp(-self.step_most, self.step_most), self)
+    }
+}
+
+/// A search for two rates in interleaved steps.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// ln(rate) of the middle of each side, for A and B.
+    middle: [f64; 2],
+    /// ln(rate) of B above that of A; 0 unless the approach found the sides far apart.
+    offset: f64,
+    slope: f64,
+    /// Sums over duos: change of y, and change of ln(rate), from the lower rate to the upper.
+    rises: (f64, f64),
+    /// First pair of a duo: y and ln(rate), each the mean of both sides.
+    first: Option<(f64, f64)>,
+    up: bool,
+    dither: f64,
+    /// The largest dither of the duos in the sums.
+    widest: f64,
+    pairs: u32,
+    sides: [Side; 2],
+}
+
+impl Steps {
+    /// Begins at this rate, requests/s.
+    #[must_use]
+    pub fn new(rate_per_s: f64) -> Self {
+        Self {
+            middle: [rate_per_s.ln(); 2],
+            offset: 0.0,
+            slope: SLOPE,
+            rises: (0.0, 0.0),
+            first: None,
+            up: true,
+            dither: DITHER_MOST,
+            widest: DITHER_MOST,
+            pairs: 0,
+            sides: [Side { crossings: 0, over: None, step_most: STEP_MOST }; 2],
+        }
+    }
+
+    /// Returns true until the line is near; pairs until then have no value.
+    #[must_use]
+    pub fn approaching(&self) -> bool {
+        self.pairs < APPROACH_PAIRS || self.sides.iter().any(|side| side.crossings < 2)
+    }
+
+    /// Returns the rates of A and B in the next pair, requests/s. They are equal unless the sides are far apart.
+    #[must_use]
+    pub fn rates_per_s(&self) -> [f64; 2] {
+        let sign = if self.up { 1.0 } else { -1.0 };
+        self.middle.map(|middle| (middle + sign * self.dither).exp())
+    }
+
+    /// Returns the change of ln(quantile) by ln(rate) near the line, as measured so far.
+    #[must_use]
+    pub fn slope(&self) -> f64 {
+        self.slope
+    }
+
+    /// Takes quantile/limit of A and B in the pair just measured, and returns ln(B/A) of the rates within the limit.
+    ///
+    /// None while the line is approached, and if a block has no quantile. The value depends only on this pair and on earlier
+    /// ones.
+    pub fn add(&mut self, over: [Option<f64>; 2]) -> Option<f64> {
+        let [Some(a), Some(b)] = over else { return None };
+        let y = [a, b].map(|over| over.ln().clamp(-Y_MOST, Y_MOST));
+        let value = self.offset + (y[0] - y[1]) / self.slope;
+        let approaching = self.approaching();
+        self.pairs += 1;
+        self.follow(y, approaching);
+        if approaching && !self.approaching() {
+            self.arrive();
+        }
+        (!approaching).then_some(value)
+    }
+
+    fn follow(&mut self, y: [f64; 2], approaching: bool) {
+        let mean = 0.5 * (y[0] + y[1]);
+        let sign = if self.up { 1.0 } else { -1.0 };
+        let ln_rate = 0.5 * (self.middle[0] + self.middle[1]) + sign * self.dither;
+        // A duo is two pairs, one up and one down, in an order that alternates: drift of the machine is in both orders.
+        match self.first.take() {
+            None => {
+                self.first = Some((mean, ln_rate));
+                self.up = !self.up;
+            }
+            Some((first, at)) => {
+                // Far from the line on one side, y does not say the slope.
+                if first.abs().min(mean.abs()) < 1.0 || first * mean < 0.0 {
+                    self.rises.0 += sign * (mean - first);
+                    self.rises.1 += sign * (ln_rate - at);
+                }
+                self.learn();
+            }
+        }
+        // The approach steps by most of what the slope says; later steps are small beside the noise of a block.
+        if approaching {
+            let step =
+                |side: usize| self.sides[side].step(0.7 * y[side] / self.slope, y[side] > 0.0);
+            let (after_a, after_b) = (step(0), step(1));
+            self.middle = [self.middle[0] - after_a.0, self.middle[1] - after_b.0];
+            self.sides = [after_a.1, after_b.1];
+        } else if self.offset == 0.0 {
+            self.middle = self.middle.map(|middle| middle - 0.15 * mean / self.slope);
+        } else {
+            // Sides far apart have lines of their own, and the approach found each of them roughly.
+            for (middle, y) in self.middle.iter_mut().zip(y) {
+                *middle -= 0.15 * y / self.slope;
+            }
+            self.offset = self.middle[1] - self.middle[0];
+        }
+    }
+
+    /// The slope from all duos, with the prior's weight; the dither follows it.
+    fn learn(&mut self) {
+        let prior = PRIOR_DUOS * 2.0 * self.dither;
+        let slope = (prior * SLOPE + self.rises.0) / (prior + self.rises.1).max(0.5 * prior);
+        self.slope = slope.clamp(SLOPE_LEAST, SLOPE_MOST);
+        let dither = (0.5 * SPREAD / self.slope).min(DITHER_MOST);
+        // Rates far apart say little of a steep slope at the line: they count as one duo from now on.
+        if dither < NARROWER * self.widest {
+            self.rises = (2.0 * dither * self.slope, 2.0 * dither);
+            self.widest = dither;
+        }
+        self.dither = dither;
+    }
+
+    fn arrive(&mut self) {
+        let apart = self.middle[1] - self.middle[0];
+        if apart.abs() * self.slope > APART {
+            self.offset = apart;
+        } else {
+            self.middle = [0.5 * (self.middle[0] + self.middle[1]); 2];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::rng::Rng;
+
+    /// The mean and standard error of the values of 400 pairs on sides with these lines, a slope and noise of y.
+    fn values(lines: [f64; 2], slope: f64, noise: f64, seed: u64) -> (f64, f64) {
+        let mut rng = Rng::new(seed);
+        let mut steps = Steps::new(300.0);
+        let mut all = Vec::new();
+        let mut machine = 0.0;
+        while all.len() < 400 {
+            let rates = steps.rates_per_s();
+            machine = 0.9 * machine + 0.06 * (rng.uniform() - 0.5);
+            let over = [0, 1].map(|side: usize| {
+                let y = slope * (rates[side] / lines[side]).ln() + machine;
+                Some((y + noise * (rng.uniform() - 0.5)).exp())
+            });
+            all.extend(steps.add(over));
+        }
+        let mean = all.iter().sum::<f64>() / 400.0;
+        let squares: f64 = all.iter().map(|value| (value - mean).powi(2)).sum();
+        (mean, squares.sqrt() / 400.0)
+    }
+
+    #[test]
+    fn the_ratio_of_two_lines_is_found_for_gentle_and_steep_queues() {
+        for slope in [1.0, 4.0, 15.0] {
+            for ratio in [1.0f64, 0.95, 1.1, 0.5, 3.0] {
+                let (mean, error) = values([1_000.0, 1_000.0 * ratio], slope, 0.3, 1);
+                // The slope is measured to some percent, so is the size of the difference.
+                let reach = 4.0 * error + 0.15 * ratio.ln().abs().min(0.2);
+                assert!((mean - ratio.ln()).abs() < reach, "{slope} {ratio}: {mean} +- {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_line_is_approached_before_pairs_count() {
+        let mut steps = Steps::new(10.0);
+        let mut pairs = 0;
+        while steps.approaching() {
+            let rates = steps.rates_per_s();
+            assert_eq!(steps.add(rates.map(|rate| Some((rate / 1_000.0).powi(2)))), None);
+            pairs += 1;
+        }
+        assert!(pairs < 40, "{pairs}");
+        // Rates are up to 20 % from the middle, which is within 10 % of the line.
+        let rates = steps.rates_per_s();
+        assert!((rates[0] / 1_000.0).ln().abs() < 0.3, "{rates:?}, slope {}", steps.slope());
+        assert_eq!(steps.rates_per_s()[0], steps.rates_per_s()[1]);
+        assert_eq!(steps.add([None, Some(1.0)]), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! The relaxation time of a server, and the length of blocks that follows from it.
+//!
+//! A block begins with an idle server. Its beginning is discarded until the server has forgotten that, and the rest must be
+//! much longer than the memory, or a block is one observation of a queue and not an average over many. The memory is the
+//! integrated autocorrelation time of the means of short slices (Sokal, "Monte Carlo methods in statistical mechanics", 1997),
+//! cut off by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo", 1992). For an M/M/1 queue it grows with
+//! 1/(1-rho)^2.
+
+/// Length of a block, in relaxation times.
+const BLOCK: f64 = 12.0;
+/// Length of the discarded beginning, in relaxation times: a twentieth of the difference from the long run is left, and less in
+/// the mean of the block.
+const DISCARD: f64 = 3.0;
+/// Shortest block, s: a second holds enough requests for a p99 at 1,000 requests/s.
+const BLOCK_LEAST_S: f64 = 1.0;
+/// Fewest pairs that a plan is made for: fewer can claim little, whatever the blocks are.
+const PAIRS_LEAST: f64 = 10.0;
+
+/// A part of the pilot resolves relaxation times up to this share of its length.
+const RESOLVED: f64 = 0.1;
+/// Parts of the pilot, and fewest slices of a part.
+const PARTS: usize = 3;
+const SLICES_LEAST: usize = 24;
+
+/// Returns the relaxation time in seconds, from the means or quantiles of consecutive slices of `slice_s` seconds each.
+///
+/// Drift of the machine over seconds is no memory of the server, and must not make blocks long. So the result is the median of
+/// three parts of the pilot, each without its linear trend, if it is at most a tenth of the length of a part. A longer memory is
+/// measured on the whole pilot, where drift counts as memory.
+///
+/// The result is at least half a slice, because a shorter memory cannot be seen. Slices without a value (NaN) count as the mean.
+/// With fewer than 8 slices, or if all are equal, the result is half a slice.
+#[must_use]
+pub fn relaxation_s(slices: &[f64], slice_s: f64) -> f64 {
+    let part = slices.len() / PARTS;
+    if part >= SLICES_LEAST {
+        let mut parts: Vec<f64> =
+            slices.chunks_exact(part).map(|one| memory(&without_trend(one))).collect();
+        parts.sort_by(f64::total_cmp);
+        let median = parts[parts.len() / 2];
+        if median <= RESOLVED * part as f64 {
+            return slice_s * median;
+        }
+    }
+    slice_s * memory(&without_trend(slices))
+}
+
+/// Returns the integrated autocorrelation time in slices, at least 1/2.
+pub(crate) fn memory(values: &[f64]) -> f64 {
+    let covariance = |lag: usize| -> f64 {
+        values.iter().zip(values.iter().skip(lag)).map(|(one, other)| one * other).sum()
+    };
+    let variance = covariance(0);
+    if values.len() < 8 || variance <= 0.0 {
+        return 0.5;
+    }
+    let mut sum = 0.0;
+    for lag in (0..values.len() / 2).step_by(2) {
+        let two = (covariance(lag) + covariance(lag + 1)) / variance;
+        if two <= 0.0 {
+            break;
+        }
+        sum += two;
+    }
+    (sum - 0.5).max(0.5)
+}
+
+/// Returns the values less their regression line; 0 in the place of one that is not finite.
+pub(crate) fn without_trend(slices: &[f64]) -> Vec<f64> {
+    let known = || slices.iter().enumerate().filter(|(_, value)| value.is_finite());
+    let count = known().count() as f64;
+    let mean = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        known().map(|(at, value)| of(at as f64, *value)).sum::<f64>() / count
+    };
+    let (middle, level) = (mean(&|at, _| at), mean(&|_, value| value));
+    let spread = mean(&|at, _| (at - middle).powi(2));
+    let slope = mean(&|at, value| (at - middle) * (value - level)) / spread;
+    let slope = if slope.is_finite() { slope } else { 0.0 };
+    let rest = |(at, value): (usize, &f64)| value - level - slope * (at as f64 - middle);
+    slices.iter().enumerate().map(rest).map(|v| if v.is_finite() { v } else { 0.0 }).collect()
+}
+
+/// Blocks of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Length of a block with its discarded beginning, s.
+    pub block_s: f64,
+    /// Length of the discarded beginning, s.
+    pub discard_s: f64,
+    /// False if the budget holds no 10 pairs of blocks of 12 relaxation times: blocks are shorter than they should be.
+    pub enough: bool,
+}
+
+impl Plan {
+    /// Returns the number of pairs that fit into a budget, s.
+    #[must_use]
+    pub fn pairs_most(&self, budget_s: f64) -> usize {
+        // Half a microsecond is rounding.
+        (budget_s / (2.0 * self.block_s) + 5e-7).floor().max(0.0) as usize
+    }
+
+    /// Returns the plan with blocks of at least `least_s` seconds after the discarded beginning, such as the time in which a
+    /// quantile has enough requests; the budget is in seconds and limits them to a tenth of the pairs' share.
+    #[must_use]
+    pub fn at_least(mut self, least_s: f64, budget_s: f64) -> Self {
+        let wanted = self.discard_s + least_s;
+        if wanted > self.block_s {
+            let most = budget_s / (2.0 * PAIRS_LEAST);
+            self.enough &= wanted <= most;
+            self.block_s = wanted.min(most).max(self.block_s);
+        }
+        self
+    }
+}
+
+/// Plans blocks for a server with this relaxation time and a budget for all pairs, both in seconds and above 0.
+///
+/// Short blocks are good against drift of the machine, which is then alike in both blocks of a pair; blocks of 20 relaxation
+/// times are needed for the server. The block is 12 relaxation times, at least 1 s, and at most a twentieth of the budget;
+/// three relaxation times are discarded, at most a third of the block.
+#[must_use]
+pub fn plan(relaxation_s: f64, budget_s: f64) -> Plan {
+    let wanted = (BLOCK * relaxation_s).max(BLOCK_LEAST_S);
+    let block_s = wanted.min(budget_s / (2.0 * PAIRS_LEAST));
+    Plan {
+        block_s,
+        discard_s: (DISCARD * relaxation_s).min(block_s / 3.0),
+        enough: wanted <= block_s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::rng::Rng;
+
+    /// An AR(1) series: its memory in slices is (1/2 + c/(1-c)).
+    fn series(coefficient: f64, count: usize, seed: u64) -> Vec<f64> {
+        let mut rng = Rng::new(seed);
+        let mut value = 0.0;
+        (0..count)
+            .map(|_| {
+                value = coefficient * value + rng.exponential() - 1.0;
+                value
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_memory_of_known_series_is_found() {
+        for coefficient in [0.0, 0.5, 0.8, 0.95f64] {
+            let truth = 0.1 * (0.5 + coefficient / (1.0 - coefficient));
+            let all: Vec<f64> =
+                (0..40).map(|seed| relaxation_s(&series(coefficient, 2_000, seed), 0.1)).collect();
+            let mean = all.iter().sum::<f64>() / 40.0;
+            // A long memory is underestimated: each part has lost its own mean and trend.
+            assert!((0.7..1.3).contains(&(mean / truth)), "{coefficient}: {mean} for {truth}");
+        }
+    }
+
+    #[test]
+    fn a_trend_of_the_machine_is_no_memory_of_the_server() {
+        let mut slices = series(0.0, 400, 1);
+        slices.iter_mut().enumerate().for_each(|(at, value)| *value += 0.05 * at as f64);
+        assert!(relaxation_s(&slices, 0.1) < 0.1);
+    }
+
+    #[test]
+    fn slices_without_a_value_and_too_few_slices_are_no_memory() {
+        let mut slices = series(0.0, 200, 2);
+        slices[17] = f64::NAN;
+        assert!(relaxation_s(&slices, 0.1) < 0.1);
+        for few in [&[] as &[f64], &[1.0; 5], &[1.0; 100], &[f64::NAN; 100]] {
+            assert_eq!(relaxation_s(few, 0.1), 0.05);
+        }
+    }
+
+    #[test]
+    fn blocks_follow_the_relaxation_within_the_budget() {
+        assert_eq!(plan(0.01, 180.0), Plan { block_s: 1.0, discard_s: 0.03, enough: true });
+        let slow = plan(0.2, 180.0);
+        assert!((slow.block_s - 2.4).abs() < 1e-9 && (slow.discard_s - 0.6).abs() < 1e-9);
+        assert!(slow.enough);
+        assert_eq!(slow.pairs_most(180.0), 37);
+        let slower = plan(5.0, 180.0);
+        assert_eq!((slower.block_s, slower.discard_s, slower.enough), (9.0, 3.0, false));
+        assert_eq!(slower.pairs_most(180.0), 10);
+        // p99 at 20 requests/s.
+        assert_eq!(plan(0.01, 180.0).at_least(5.0, 180.0).block_s, 5.03);
+        assert!(!plan(0.01, 180.0).at_least(50.0, 180.0).enough);
+        assert_eq!(plan(0.2, 180.0).at_least(1.0, 180.0), plan(0.2, 180.0));
+    }
+}

@@ -1,0 +1,6 @@
+//! Readers of the same bytes by other people, for comparison.
+
+pub mod head;
+pub mod http2;
+pub mod hyper;
+mod wire;

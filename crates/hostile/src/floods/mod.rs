@@ -1,0 +1,290 @@
+//! Floods that protocols allow, and servers of plimsoll that meet them while an honest client asks as well.
+
+mod attacks;
+mod bodies;
+mod frames;
+mod list;
+
+pub use list::all;
+
+use crate::process::{peak_bytes, unprintable};
+use plimsoll_core::clock::now_ns;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Longest time that an honest client waits for an answer.
+const HONEST: Duration = Duration::from_secs(10);
+/// Pause between two requests of the honest client.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Time after which a blocked write of an attacker looks whether the flood is over.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// A server, what floods it, and what must hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Flood {
+    /// Arguments of plimsoll that start the server.
+    pub server: &'static str,
+    /// The flood itself.
+    pub name: &'static str,
+    /// Sends it until the ground says that it is over.
+    pub attack: fn(&Ground<'_>),
+    /// One request of an honest client.
+    pub honest: fn(SocketAddr) -> std::io::Result<()>,
+    /// Index of the address in the ready line.
+    pub port: usize,
+    /// Most memory that the server may have, bytes.
+    pub memory_max: u64,
+}
+
+/// The place of an attack.
+pub struct Ground<'a> {
+    /// Address of the server.
+    pub address: SocketAddr,
+    /// Connections of an attack that is made of many.
+    pub connections: usize,
+    over: &'a AtomicBool,
+}
+
+impl Ground<'_> {
+    /// Returns true if the flood is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Opens a connection whose writes give up after a moment.
+    ///
+    /// # Errors
+    /// When the server does not take it.
+    pub fn connect(&self) -> std::io::Result<TcpStream> {
+        let stream = TcpStream::connect_timeout(&self.address, Duration::from_secs(2))?;
+        stream.set_write_timeout(Some(GLANCE))?;
+        stream.set_read_timeout(Some(GLANCE))?;
+        Ok(stream)
+    }
+
+    /// Sends bytes whole; false if the connection is lost, or the flood over.
+    pub fn send(&self, stream: &mut TcpStream, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            if self.is_over() {
+                return false;
+            }
+            match stream.write(bytes) {
+                Ok(count) if count > 0 => bytes = &bytes[count..],
+                Err(error) if is_timeout(&error) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Sends `first` and then `again` without end, reads nothing, and begins again on a new connection if the server ends it.
+    pub fn pour(&self, first: &[u8], again: &[u8]) {
+        let again = again.repeat((32 << 10) / again.len().max(1) + 1);
+        while !self.is_over() {
+            let Ok(mut stream) = self.connect() else {
+                std::thread::sleep(GLANCE);
+                continue;
+            };
+            if self.send(&mut stream, first) {
+                while self.send(&mut stream, &again) {}
+            }
+        }
+    }
+
+    /// Does something on this many threads at once.
+    pub fn on_threads(&self, count: usize, work: impl Fn() + Sync) {
+        std::thread::scope(|scope| {
+            for _ in 0..count {
+                scope.spawn(&work);
+            }
+        });
+    }
+
+    /// Waits until the flood is over.
+    pub fn wait(&self) {
+        while !self.is_over() {
+            std::thread::sleep(GLANCE);
+        }
+    }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+/// The result of a flood.
+#[derive(Clone, Debug, Default)]
+pub struct Withstood {
+    /// Most memory of the server, bytes.
+    pub peak_bytes: u64,
+    /// Requests of the honest client, and those that were answered.
+    pub asked: u32,
+    /// Those that were answered.
+    pub answered: u32,
+    /// Longest time of an answered one.
+    pub longest: Duration,
+    /// The reason why one was not answered.
+    pub refusal: String,
+    /// The server runs at the end, and ends when it is asked to.
+    pub ended_well: bool,
+    /// Its output.
+    pub output: String,
+}
+
+impl Flood {
+    /// Floods a server for this many seconds.
+    ///
+    /// # Errors
+    /// When the server does not start.
+    pub fn play(
+        &self,
+        program: &Path,
+        place: &Path,
+        seconds: u32,
+        connections: usize,
+    ) -> std::io::Result<Withstood> {
+        let mut served = Served::start(program, place, self.server)?;
+        let Some(address) = served.addresses.get(self.port).copied() else {
+            return Err(std::io::Error::other(format!(
+                "no address {} in its ready line",
+                self.port
+            )));
+        };
+        let over = AtomicBool::new(false);
+        let ground = Ground { address, connections, over: &over };
+        let mut found = Withstood::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (self.attack)(&ground));
+            let until_ns = now_ns() + u64::from(seconds) * 1_000_000_000;
+            while now_ns() < until_ns || found.asked == 0 {
+                std::thread::sleep(PAUSE);
+                found.ask(self.honest, address);
+            }
+            found.peak_bytes = served.peak_bytes();
+            over.store(true, Ordering::Relaxed);
+        });
+        // It serves on when the flood is over.
+        found.ask(self.honest, address);
+        found.peak_bytes = found.peak_bytes.max(served.peak_bytes());
+        (found.ended_well, found.output) = served.end();
+        Ok(found)
+    }
+
+    /// The faults of a result; empty if there are none.
+    #[must_use]
+    pub fn faults(&self, found: &Withstood) -> Vec<String> {
+        let mut faults = Vec::new();
+        if found.peak_bytes > self.memory_max {
+            let (peak, most) = (found.peak_bytes >> 20, self.memory_max >> 20);
+            faults.push(format!("{peak} MiB of memory, more than {most} MiB"));
+        }
+        if found.answered < found.asked {
+            let Withstood { asked, answered, refusal, .. } = found;
+            faults.push(format!(
+                "answered {answered} of {asked} requests of an honest client: {refusal}"
+            ));
+        }
+        if !found.ended_well {
+            faults.push("did not run to its end".to_owned());
+        }
+        if let Some(text) = unprintable(&found.output) {
+            faults.push(format!("printed what is not printable: {text}"));
+        }
+        faults
+    }
+}
+
+impl Withstood {
+    fn ask(&mut self, honest: fn(SocketAddr) -> std::io::Result<()>, address: SocketAddr) {
+        let start_ns = now_ns();
+        self.asked += 1;
+        match honest(address) {
+            Ok(()) => {
+                self.answered += 1;
+                self.longest = self.longest.max(Duration::from_nanos(now_ns() - start_ns));
+            }
+            Err(error) => self.refusal = error.to_string(),
+        }
+    }
+}
+
+/// A request of an honest client of HTTP.
+///
+/// # Errors
+/// Anything but a reply of status 200.
+pub fn get(address: SocketAddr, path: &str) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&address, HONEST)?;
+    stream.set_read_timeout(Some(HONEST))?;
+    stream.set_write_timeout(Some(HONEST))?;
+    stream.write_all(
+        format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").as_bytes(),
+    )?;
+    let mut reply = [0; 12];
+    stream.read_exact(&mut reply)?;
+    if &reply == b"HTTP/1.1 200" {
+        return Ok(());
+    }
+    Err(std::io::Error::other(String::from_utf8_lossy(&reply).into_owned()))
+}
+
+/// A server of plimsoll.
+struct Served {
+    child: Child,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Served {
+    fn start(program: &Path, place: &Path, line: &str) -> std::io::Result<Self> {
+        let mut command = Command::new(program);
+        command.args(line.split(' ')).current_dir(place);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let Some(stdout) = child.stdout.as_mut() else {
+            return Err(std::io::Error::other("no output"));
+        };
+        let mut ready = String::new();
+        BufReader::new(stdout).read_line(&mut ready)?;
+        let behind_scheme =
+            |word: &str| word.split_once("://").and_then(|(_, rest)| rest.trim().parse().ok());
+        let addresses = ready.split(' ').filter_map(behind_scheme).collect();
+        Ok(Self { child, addresses })
+    }
+
+    fn peak_bytes(&self) -> u64 {
+        peak_bytes(self.child.id())
+    }
+
+    /// Asks it to end; returns whether it ran until then and exited with code 0, and what it had printed.
+    fn end(&mut self) -> (bool, String) {
+        let ran = matches!(self.child.try_wait(), Ok(None));
+        if let Some(pid) =
+            rustix::process::Pid::from_raw(self.child.id().cast_signed()).filter(|_| ran)
+        {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        let until_ns = now_ns() + 15_000_000_000;
+        while matches!(self.child.try_wait(), Ok(None)) && now_ns() < until_ns {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let ended = matches!(self.child.try_wait(), Ok(Some(status)) if status.success());
+        let _ = self.child.kill();
+        let mut output = String::new();
+        if let Some(errors) = self.child.stderr.as_mut() {
+            let _ = errors.read_to_string(&mut output);
+        }
+        (ran && ended, output)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,187 @@
+//! Measurements of one block: its record, the seconds that count, and what another program printed.
+
+use anyhow::{Context, Result};
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::interval::Interval;
+use plimsoll_record::RunRecord;
+use plimsoll_report::journal;
+use std::path::Path;
+
+/// File of the seconds in a run record.
+const INTERVALS: &str = "intervals.ndjson";
+
+/// A block as it was measured.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Its record; `None` for a program that is not plimsoll.
+    pub record: Option<Box<RunRecord>>,
+    /// The seconds that count, added up, where the beginning is cut off afterwards.
+    pub cut: Option<Interval>,
+    /// Time from its start to its end, s.
+    pub wall_s: f64,
+    /// The number that a program that is not plimsoll printed.
+    pub number: Option<f64>,
+    /// The highest rate that holds the limits, requests per second, where it is found from a share of late requests.
+    pub max_rate: Option<f64>,
+    /// The question is the load that each side makes, not the target.
+    pub is_of_generator: bool,
+}
+
+/// Times of a block, ms, and how many there are.
+fn times(measured: &Measured) -> Option<plimsoll_core::histogram::LatencySummary> {
+    let summary = match (&measured.cut, &measured.record) {
+        (Some(cut), _) => cut.all_classes().response.summary(),
+        (None, Some(record)) => record.latency_ms.judged.unwrap_or(record.latency_ms.response),
+        (None, None) => return None,
+    };
+    (summary.count > 0).then_some(summary)
+}
+
+/// Requests that failed, and all that ended.
+#[must_use]
+pub fn failures(measured: &Measured) -> Option<(u64, u64)> {
+    let ledger = match (&measured.cut, &measured.record) {
+        (Some(cut), _) => cut.ledger,
+        (None, Some(record)) => record.ledger,
+        (None, None) => return None,
+    };
+    let ended = ledger.finished();
+    (ended > 0).then_some((ended - ledger.ok.min(ended), ended))
+}
+
+fn rate(measured: &Measured) -> Option<f64> {
+    match (&measured.cut, &measured.record) {
+        (Some(cut), _) => Some(cut.counters.ok_in_time as f64 / cut.seconds()),
+        (None, Some(record)) => Some(record.rate.ok_per_s),
+        (None, None) => None,
+    }
+}
+
+/// CPU time by request, us: of the generator if generators are compared, otherwise of the first process that was watched.
+fn cpu_us(measured: &Measured) -> Option<f64> {
+    let record = measured.record.as_deref()?;
+    if measured.is_of_generator {
+        return Some(record.generator.cpu_us_per_request);
+    }
+    let resources = record.job_results.resources()?;
+    let target = resources.watched.iter().find(|one| one.name != "generator")?;
+    let cores = target.cpu_cores.as_ref()?.mean;
+    // The kernel counts in ticks: a short block may have used none.
+    Some(cores * 1e6 / record.rate.achieved_per_s).filter(|us| *us > 0.0)
+}
+
+/// Returns the value of a metric; `None` if the block has none.
+#[must_use]
+pub fn value(measured: &Measured, metric: &str) -> Option<f64> {
+    let record = measured.record.as_deref();
+    let results = record.map(|record| &record.job_results);
+    let per_s = |amount: u64| {
+        let seconds = record.map_or(0.0, |record| record.duration_s);
+        (seconds > 0.0).then(|| amount as f64 / seconds)
+    };
+    let found = match metric {
+        "rate" => rate(measured),
+        "mean" => times(measured).map(|times| times.mean),
+        "p50" => times(measured).map(|times| times.p50),
+        "p90" => times(measured).map(|times| times.p90),
+        "p95" => times(measured).map(|times| times.p95),
+        "p99" => times(measured).map(|times| times.p99),
+        "p99.9" => times(measured).map(|times| times.p99_9),
+        "max" => times(measured).map(|times| times.max),
+        "errors" => failures(measured).map(|(failed, all)| failed as f64 / all as f64),
+        "cpu" => cpu_us(measured),
+        "max-rate" => measured.max_rate.or_else(|| {
+            let seek = results?.seek()?;
+            seek.finding.estimate_per_s.or(seek.certified_rate_per_s)
+        }),
+        "documents" => results.and_then(|all| all.visit()).and_then(|visit| per_s(visit.documents)),
+        "accepted" => results.and_then(|all| all.voter()).and_then(|voter| per_s(voter.accepted)),
+        "bytes" => record.and_then(|record| per_s(record.bytes.received)),
+        "time" => Some(measured.wall_s),
+        "number" => measured.number,
+        _ => None,
+    };
+    found.filter(|value| value.is_finite())
+}
+
+/// Returns a quantile of the response times of every request that was due, ms: one that did not succeed is later than all others.
+#[must_use]
+pub fn quantile_ms(measured: &Measured, quantile: f64) -> Option<f64> {
+    let record = measured.record.as_deref()?;
+    let mut times = Histogram::new();
+    for name in &record.class_names {
+        let text = record.histograms.get(&format!("{name}/response"))?;
+        times.add_encoded(text).ok()?;
+    }
+    let due = record.ledger.scheduled as f64;
+    let wanted = quantile * due / times.count().max(1) as f64;
+    if times.count() == 0 || wanted > 1.0 {
+        // Most of what was late was never answered: it is at least as late as the latest.
+        let latest = times.max_ns().max(plimsoll_record::timeout_ns(&record.scenario));
+        return (due > 0.0 && latest > 0).then_some(latest as f64 / 1e6);
+    }
+    Some(times.quantile_ns(wanted) as f64 / 1e6)
+}
+
+/// Reads the record that a block left.
+///
+/// # Errors
+/// When it is not there, or has another form.
+pub fn read_record(path: &Path) -> Result<RunRecord> {
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    plimsoll_record::read(&text).map_err(|error| anyhow::anyhow!("its record: {error}"))
+}
+
+/// Reads the seconds of a block.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn read_seconds(folder: &Path) -> Result<Vec<Interval>> {
+    let mut seconds = Vec::new();
+    journal::read(&folder.join(INTERVALS), |second| seconds.push(second.clone()))?;
+    Ok(seconds)
+}
+
+/// Adds up the seconds that begin after `discard_s`; `None` if that leaves less than a second.
+#[must_use]
+pub fn cut(seconds: &[Interval], discard_s: f64) -> Option<Interval> {
+    let start_ns = seconds.first()?.from_ns;
+    let from_ns = start_ns + (discard_s * 1e9) as u64;
+    let mut sum = Interval::new(0);
+    // The last second is a part of one, in which replies are waited for.
+    let whole = |second: &&Interval| second.from_ns >= from_ns && second.seconds() > 0.9;
+    seconds.iter().filter(whole).for_each(|second| sum.merge(second));
+    (sum.to_ns > sum.from_ns).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_report::samples;
+
+    #[test]
+    fn the_beginning_is_cut_off_by_whole_seconds() {
+        let seconds: Vec<Interval> =
+            (0..4).map(|index| samples::second(index, 0, 10 + index)).collect();
+        let all = cut(&seconds, 0.0).unwrap();
+        let rest = cut(&seconds, 1.5).unwrap();
+        assert!((all.seconds() - 4.0).abs() < 1e-9 && (rest.seconds() - 2.0).abs() < 1e-9);
+        assert_eq!(rest.ledger.sent, seconds[2].ledger.sent + seconds[3].ledger.sent);
+        assert!(cut(&seconds, 4.0).is_none() && cut(&[], 0.0).is_none());
+    }
+
+    #[test]
+    fn a_block_has_the_metrics_of_its_record_and_no_others() {
+        let record = samples::good();
+        let (p95, ok_per_s) = (record.latency_ms.response.p95, record.rate.ok_per_s);
+        let block = Measured { record: Some(Box::new(record)), ..Measured::default() };
+        assert_eq!(value(&block, "p95"), Some(p95));
+        assert_eq!(value(&block, "rate"), Some(ok_per_s));
+        assert_eq!(value(&block, "errors"), Some(0.0));
+        assert_eq!(value(&block, "documents"), None);
+        assert_eq!(value(&block, "max-rate"), None);
+        let other = Measured { wall_s: 2.0, number: Some(7.0), ..Measured::default() };
+        assert_eq!((value(&other, "time"), value(&other, "number")), (Some(2.0), Some(7.0)));
+        assert_eq!((value(&other, "p95"), value(&other, "cpu")), (None, None));
+    }
+}

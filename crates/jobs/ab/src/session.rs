@@ -1,0 +1,440 @@
+//! The comparison: pilots, then pairs of blocks until all is decided or the time is over.
+
+use crate::arms::Arm;
+use crate::blocks::{Blocks, Ended, Order, Running};
+use crate::duet::{Half, set};
+use crate::generator::{Side, block_limit};
+use crate::jobs::{Kind, Length};
+use crate::measured::{Measured, failures, value};
+use crate::metrics::Metric;
+use crate::pilot::{self, Seen};
+use crate::sought::{Limit, limit};
+use crate::steps::{self, APPROACH_PAIRS};
+use anyhow::Result;
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::rng::derive_seed;
+use plimsoll_decide::pairs::failures::Count;
+use plimsoll_decide::pairs::steps::Steps;
+use plimsoll_decide::pairs::{Direction, Metric as Named, Pairs, Terms};
+use plimsoll_job::usage::usage;
+use plimsoll_record::ab::{AbEnd, AbPair, AbPlan};
+
+/// The metric that is a share of counts.
+pub const ERRORS: &str = "errors";
+/// Fewest pairs from which anything is claimed.
+const PAIRS_LEAST: usize = 6;
+/// Pairs that a comparison of whole searches makes room for, and the least time of one search, s.
+const SEARCHES: (f64, f64) = (8.0, 10.0);
+/// Length of a pilot if both lengths of the blocks are given, s.
+const SHORT_PILOT_S: f64 = 1.0;
+/// Seeds that the user sees are short.
+const SEEDS: u64 = 1_000_000_000;
+
+/// The sides and the terms of a comparison.
+pub struct Wish {
+    /// Metrics, the named ones first.
+    pub metrics: Vec<Metric>,
+    /// Largest chance of a wrong claim.
+    pub error: f64,
+    /// Relative difference below which both are the same.
+    pub margin: f64,
+    /// Time for all, s.
+    pub budget_s: f64,
+    /// Seed.
+    pub seed: u64,
+    /// Processors of each side, if both run at once.
+    pub halves: Option<[Half; 2]>,
+    /// Lengths that the user asked for, s.
+    pub asked_s: (Option<f64>, Option<f64>),
+}
+
+impl Wish {
+    /// Errors are counts, and have a test of their own at the end: it gets its share of the error.
+    #[must_use]
+    pub fn error_of_failures(&self) -> f64 {
+        let named = self.metrics.iter().filter(|metric| metric.is_named).count();
+        match self.names_errors() {
+            true => self.error / named.max(1) as f64,
+            false => 0.0,
+        }
+    }
+
+    fn error_of_pairs(&self) -> f64 {
+        let left = self.error - self.error_of_failures();
+        // Without another metric nothing is claimed by the pairs.
+        if left > 0.0 { left } else { self.error }
+    }
+
+    /// The highest quantile that is named, 0 to 1; 0 without any.
+    fn quantile(&self) -> f64 {
+        let named = self.metrics.iter().filter(|metric| metric.is_named);
+        let of = |metric: &Metric| metric.name.strip_prefix('p')?.parse::<f64>().ok();
+        named.filter_map(of).fold(0.0, f64::max).min(99.9) / 100.0
+    }
+
+    /// True if errors get an answer.
+    #[must_use]
+    pub fn names_errors(&self) -> bool {
+        self.metrics.iter().any(|metric| metric.is_named && metric.name == ERRORS)
+    }
+}
+
+/// The result of a comparison.
+pub struct Done {
+    /// The plan.
+    pub plan: AbPlan,
+    /// Findings of the pilots.
+    pub seen: [Seen; 2],
+    /// Pairs that fit the time.
+    pub planned: usize,
+    /// All pairs.
+    pub pairs: Vec<AbPair>,
+    /// The decision on the named metrics.
+    pub decision: Pairs,
+    /// Log ratios of all metrics in the pairs that count.
+    pub log_ratios: Vec<Vec<Option<f64>>>,
+    /// Failed and sent requests of the pairs that count.
+    pub counts: Vec<(Count, Count)>,
+    /// All blocks of each side.
+    pub sides: [Side; 2],
+    /// Blocks, and those in which the generator had no time left.
+    pub blocks: (u64, u64),
+    /// The reason for the end.
+    pub ended: AbEnd,
+    /// The error of the block that could not be measured.
+    pub failure: Option<anyhow::Error>,
+    /// Time since the beginning, s.
+    pub spent_s: f64,
+}
+
+/// Someone who is shown how far it is.
+pub trait Watcher {
+    /// A pilot begins.
+    fn pilot(&self, letter: char);
+    /// The pairs that are done, and the most there can be; the time that has passed and the whole time, s.
+    fn pairs(&self, done: &Done, budget_s: f64);
+}
+
+/// Compares.
+///
+/// # Errors
+/// A pilot that cannot be run, or a budget in which six pairs have no place.
+pub fn compare(
+    blocks: &Blocks,
+    arms: &[Arm; 2],
+    wish: &Wish,
+    watcher: &dyn Watcher,
+    check: impl FnOnce(&[Seen; 2]) -> Result<()>,
+) -> Result<Option<Done>> {
+    let begun_ns = now_ns();
+    let Some((seen, steps)) = pilots(blocks, arms, wish, watcher)? else { return Ok(None) };
+    check(&seen)?;
+    let spent_s = since_s(begun_ns);
+    let left_s = (wish.budget_s - spent_s).max(0.0);
+    let mut plan = pilot::planned(
+        blocks,
+        &seen,
+        wish.asked_s,
+        (left_s, wish.quantile()),
+        wish.halves.is_some(),
+    );
+    plan.pilot_s = spent_s;
+    let approach = if steps.is_some() { APPROACH_PAIRS } else { 0 };
+    let planned = ((left_s / plan.pair_s.max(1e-3)) as usize).saturating_sub(approach);
+    if planned < PAIRS_LEAST {
+        let needed_s = spent_s + (PAIRS_LEAST + approach) as f64 * plan.pair_s;
+        return Err(usage(format!(
+            "--budget {:.0}s has room for {planned} pairs and an answer takes at least {PAIRS_LEAST}; use --budget {:.0}s or \
+             more",
+            wish.budget_s,
+            (needed_s * 1.1).ceil()
+        )));
+    }
+    let mut running =
+        Session { blocks, arms, wish, steps, begun_ns, done: Done::new(wish, plan, seen, planned) };
+    running.pairs(watcher);
+    Ok(Some(running.done))
+}
+
+fn since_s(begun_ns: u64) -> f64 {
+    now_ns().saturating_sub(begun_ns) as f64 / 1e9
+}
+
+/// The steps of a search, and its limit.
+type Stepping = Option<(Steps, Limit)>;
+type Pilots = ([Seen; 2], Stepping);
+
+fn pilots(
+    blocks: &Blocks,
+    arms: &[Arm; 2],
+    wish: &Wish,
+    watcher: &dyn Watcher,
+) -> Result<Option<Pilots>> {
+    let length_s = pilot::length_s(wish.budget_s);
+    let seed = derive_seed(wish.seed, "ab pilot") % SEEDS;
+    if let (Kind::Seek, Some(limit)) = (blocks.kind, limit(&arms[0].words)) {
+        watcher.pilot('A');
+        let found = steps::begin(blocks, arms, (length_s, seed))?;
+        return Ok(found.map(|(steps, seen)| (seen, Some((steps, limit)))));
+    }
+    let length_s = match (search_s(blocks, wish), wish.asked_s) {
+        (Some(length_s), _) => length_s,
+        // Nothing is to be found out but whether the targets are there.
+        (None, (Some(_), Some(_))) => SHORT_PILOT_S,
+        (None, _) => length_s,
+    };
+    let mut seen = [Seen::default(); 2];
+    for (side, arm) in arms.iter().enumerate() {
+        watcher.pilot(arm.letter);
+        let own = if blocks.kind.shares_seed() { seed } else { seed + side as u64 };
+        let Some(found) = pilot::fly(blocks, arm, length_s, own)? else { return Ok(None) };
+        seen[side] = found;
+    }
+    Ok(Some((seen, None)))
+}
+
+/// Length of a whole search, s.
+fn search_s(blocks: &Blocks, wish: &Wish) -> Option<f64> {
+    let is_search = blocks.kind == Kind::Seek && blocks.length == Length::Whole;
+    let own = (wish.budget_s / (2.0 * SEARCHES.0 + 2.0)).max(SEARCHES.1);
+    is_search.then_some(wish.asked_s.0.unwrap_or(own))
+}
+
+impl Done {
+    fn new(wish: &Wish, plan: AbPlan, seen: [Seen; 2], planned: usize) -> Self {
+        let of_pairs = |metric: &&Metric| metric.is_named && metric.name != ERRORS;
+        let named = wish.metrics.iter().filter(of_pairs).map(|metric| Named {
+            name: metric.name.clone(),
+            direction: match metric.is_higher_better {
+                true => Direction::HigherIsBetter,
+                false => Direction::LowerIsBetter,
+            },
+        });
+        let terms =
+            Terms { error: wish.error_of_pairs(), margin: wish.margin, pairs_most: planned };
+        Self {
+            plan,
+            seen,
+            planned,
+            pairs: Vec::new(),
+            decision: Pairs::new(terms, named.collect()),
+            log_ratios: vec![Vec::new(); wish.metrics.len()],
+            counts: Vec::new(),
+            sides: [Side::default(), Side::default()],
+            blocks: (0, 0),
+            ended: AbEnd::Budget,
+            failure: None,
+            spent_s: 0.0,
+        }
+    }
+}
+
+struct Session<'a> {
+    blocks: &'a Blocks,
+    arms: &'a [Arm; 2],
+    wish: &'a Wish,
+    steps: Stepping,
+    begun_ns: u64,
+    done: Done,
+}
+
+/// Blocks of a pair, A's first; `None` if the user stopped it.
+type Both = Option<[Box<Measured>; 2]>;
+
+impl Session<'_> {
+    fn pairs(&mut self, watcher: &dyn Watcher) {
+        loop {
+            let spent_s = since_s(self.begun_ns);
+            self.done.spent_s = spent_s;
+            watcher.pairs(&self.done, self.wish.budget_s);
+            let is_settled = match self.wish.names_errors() {
+                // Errors are judged once, after a number of pairs that does not depend on them.
+                true => self.done.decision.pairs() >= self.done.planned,
+                false => self.done.decision.settled(),
+            };
+            if is_settled {
+                self.done.ended = AbEnd::Settled;
+                return;
+            }
+            if spent_s + self.done.plan.pair_s > self.wish.budget_s {
+                // The time is up whatever the pairs say.
+                self.done.decision.close();
+                return;
+            }
+            match self.pair(spent_s) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.done.decision.close();
+                    self.done.ended = AbEnd::Stopped;
+                    return;
+                }
+                Err(error) => {
+                    self.done.ended = AbEnd::Failed;
+                    self.done.failure = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Runs a pair and adds it; false if the user stopped it.
+    fn pair(&mut self, at_s: f64) -> Result<bool> {
+        let index = self.done.pairs.len();
+        let b_first = derive_seed(self.wish.seed, &format!("ab order {index}")) & 1 == 1;
+        let seed = derive_seed(self.wish.seed, &format!("ab pair {index}")) % SEEDS;
+        let both = match &self.wish.halves {
+            Some(halves) => self.at_once(halves, seed, index)?,
+            None => self.in_turn(b_first, seed)?,
+        };
+        let Some(both) = both else { return Ok(false) };
+        self.add(&both, b_first, at_s);
+        Ok(true)
+    }
+
+    fn order(&self, side: usize, seed: u64) -> Order {
+        let own = if self.blocks.kind.shares_seed() { seed } else { (seed + side as u64) % SEEDS };
+        let plan = &self.done.plan;
+        Order {
+            length_s: search_s(self.blocks, self.wish).or(plan.block_s),
+            discard_s: plan.discard_s,
+            rate_per_s: self.steps.as_ref().map(|(steps, _)| steps.rates_per_s()[side]),
+            seed: own,
+            wants_seconds: false,
+        }
+    }
+
+    fn ended(&self, side: usize, running: Running) -> Result<Option<Box<Measured>>> {
+        let Ended::Measured(mut measured, _) = self.blocks.finish(running)? else {
+            return Ok(None);
+        };
+        if let Some((steps, limit)) = &self.steps {
+            let over = steps::over(&measured, *limit);
+            let line = |over: f64| steps.rates_per_s()[side] * over.powf(-1.0 / steps.slope());
+            measured.max_rate = over.map(line);
+        }
+        Ok(Some(measured))
+    }
+
+    fn in_turn(&mut self, b_first: bool, seed: u64) -> Result<Both> {
+        let mut found: [Option<Box<Measured>>; 2] = [None, None];
+        for side in if b_first { [1, 0] } else { [0, 1] } {
+            let running = self.blocks.start(&self.arms[side], self.order(side, seed), None)?;
+            found[side] = self.ended(side, running)?;
+            if found[side].is_none() {
+                return Ok(None);
+            }
+        }
+        let [a, b] = found;
+        Ok(a.zip(b).map(|(a, b)| [a, b]))
+    }
+
+    /// Runs both blocks of a pair at the same time; the sides change their processors from pair to pair.
+    fn at_once(&mut self, halves: &[Half; 2], seed: u64, index: usize) -> Result<Both> {
+        let mut running = Vec::new();
+        for side in 0..2 {
+            let half = &halves[(side + index) % 2];
+            if let Some(server) =
+                self.arms[side].server.as_ref().filter(|_| !half.target.is_empty())
+            {
+                server.bind(&set(&half.target));
+            }
+            let order = self.order(side, seed);
+            running.push(self.blocks.start(&self.arms[side], order, Some(set(&half.generator)))?);
+        }
+        let (b, a) = (running.pop(), running.pop());
+        let (Some(a), Some(b)) = (a, b) else { return Ok(None) };
+        // Both are waited for, so that none goes on alone.
+        let (a, b) = (self.ended(0, a), self.ended(1, b));
+        Ok(a?.zip(b?).map(|(a, b)| [a, b]))
+    }
+
+    fn add(&mut self, both: &[Box<Measured>; 2], b_first: bool, at_s: f64) {
+        let stepped = self.steps.as_mut().map(|(steps, limit)| {
+            steps.add([steps::over(&both[0], *limit), steps::over(&both[1], *limit)])
+        });
+        let metrics = &self.wish.metrics;
+        let values = |side: usize| -> Vec<Option<f64>> {
+            metrics.iter().map(|metric| value(&both[side], &metric.name)).collect()
+        };
+        let mut pair =
+            AbPair { b_first, at_s, a: values(0), b: values(1), left_out: String::new() };
+        for (side, measured) in both.iter().enumerate() {
+            self.done.sides[side].add(measured);
+            self.done.blocks.0 += 1;
+            if let Some(limit) = block_limit(measured).filter(|_| !self.blocks.are_generators) {
+                self.done.blocks.1 += 1;
+                if pair.left_out.is_empty() {
+                    pair.left_out = format!("{}: {limit}", self.arms[side].letter);
+                }
+            }
+        }
+        if stepped == Some(None) && pair.left_out.is_empty() {
+            "the line is approached".clone_into(&mut pair.left_out);
+        }
+        if pair.left_out.is_empty() {
+            self.done.counts.push((count(&both[0]), count(&both[1])));
+            let ratios: Vec<Option<f64>> = metrics
+                .iter()
+                .enumerate()
+                .map(|(index, metric)| match metric.name.as_str() {
+                    "errors" => shares(both),
+                    "max-rate" => {
+                        stepped.unwrap_or_else(|| log_ratio(pair.a[index], pair.b[index]))
+                    }
+                    _ => log_ratio(pair.a[index], pair.b[index]),
+                })
+                .collect();
+            for (all, one) in self.done.log_ratios.iter_mut().zip(&ratios) {
+                all.push(*one);
+            }
+            let named: Vec<Option<f64>> = metrics
+                .iter()
+                .zip(&ratios)
+                .filter(|(metric, _)| metric.is_named && metric.name != ERRORS)
+                .map(|(_, ratio)| *ratio)
+                .collect();
+            self.done.decision.add(&named);
+        }
+        self.done.pairs.push(pair);
+    }
+}
+
+fn count(measured: &Measured) -> Count {
+    failures(measured).map_or_else(Count::default, |(failed, sent)| Count { failed, sent })
+}
+
+fn log_ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    let ratio = (b? / a?).ln();
+    ratio.is_finite().then_some(ratio)
+}
+
+/// Log ratio of the shares of failed requests, with half a failure more on each side (Haldane and Anscombe's correction), so that
+/// a block without a failure has one too.
+fn shares(both: &[Box<Measured>; 2]) -> Option<f64> {
+    let share = |measured: &Measured| {
+        let (failed, all) = failures(measured)?;
+        Some((failed as f64 + 0.5) / (all as f64 + 1.0))
+    };
+    log_ratio(share(&both[0]), share(&both[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_report::samples;
+
+    #[test]
+    fn blocks_without_failures_have_a_ratio_of_failures_too() {
+        let block = |failed: u64| {
+            let mut record = samples::good();
+            record.ledger.ok = 300 - failed;
+            record.ledger.failed.status = failed;
+            Box::new(Measured { record: Some(Box::new(record)), ..Measured::default() })
+        };
+        assert_eq!(shares(&[block(0), block(0)]), Some(0.0));
+        assert!((shares(&[block(0), block(7)]).unwrap() - 15f64.ln()).abs() < 1e-9);
+        assert_eq!(shares(&[Box::default(), block(7)]), None);
+        assert_eq!(log_ratio(Some(0.0), Some(1.0)), None);
+        assert_eq!(log_ratio(Some(2.0), Some(2.0)), Some(0.0));
+    }
+}

@@ -1,0 +1,193 @@
+//! Resources of target, generator and machine while load is on: what is watched, and how it comes into the record.
+
+use crate::embedded;
+use crate::usage::usage;
+use anyhow::Result;
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::interval::Interval;
+use plimsoll_engine::run::{RunEnd, yield_to_all_others};
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::target::Target;
+use plimsoll_record::resources::{RESOURCES, ResourcesResult};
+use plimsoll_report::folder::RunFolder;
+use plimsoll_resources::resolve::{Resolved, Search, WatchError, resolve};
+use plimsoll_resources::sampling::Sampling;
+use plimsoll_resources::watch::Watch;
+use plimsoll_workloads::edit_distance::near_miss;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Variable of the environment with the processes of targets that `plimsoll run` started for a job, apart by blanks.
+pub const TARGETS: &str = "PLIMSOLL_TARGET_PIDS";
+
+/// Most names that an error lists.
+const LISTED_MAX: usize = 8;
+
+/// Makes sure that `--watch` names things that exist.
+///
+/// # Errors
+/// No process or group has the name; similar names that run are in the message.
+pub fn check(watches: &[Watch]) -> Result<()> {
+    if watches.is_empty() {
+        return Ok(());
+    }
+    let search = Search { watches, started: &[], addresses: &[], children: None };
+    resolve(&search).map(drop).map_err(|(index, error)| wrong(&watches[index], &error))
+}
+
+/// Finds what is watched in a run: what the user named, or the targets on this machine; `None` for nothing at all.
+///
+/// # Errors
+/// As [`check`].
+pub fn find(watches: &[Watch], plan: &ShardPlan) -> Result<Option<Resolved>> {
+    let addresses = addresses_here(&plan.targets);
+    let told = std::env::var(TARGETS).unwrap_or_default();
+    let told = told.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+    let started: Vec<u32> = told.chain(embedded::running()).collect();
+    let search = Search { watches, started: &started, addresses: &addresses, children: None };
+    resolve(&search).map_err(|(index, error)| wrong(&watches[index], &error))
+}
+
+/// The same for a job that starts its targets while it is watched, under this name, and that may have others on this machine.
+///
+/// # Errors
+/// As [`check`].
+pub fn find_with_children(
+    watches: &[Watch],
+    targets: &[Target],
+    name: &str,
+) -> Result<Option<Resolved>> {
+    let addresses = addresses_here(targets);
+    let search = Search { watches, started: &[], addresses: &addresses, children: Some(name) };
+    resolve(&search).map_err(|(index, error)| wrong(&watches[index], &error))
+}
+
+fn addresses_here(targets: &[Target]) -> Vec<SocketAddr> {
+    let here = targets.iter().filter(|target| target.is_this_machine());
+    here.flat_map(|target| target.addresses.iter().copied()).collect()
+}
+
+/// The error of one value.
+fn wrong(watch: &Watch, error: &WatchError) -> anyhow::Error {
+    let hint = match error {
+        WatchError::NotFound { name, running } => {
+            let all: Vec<&str> = running.iter().map(String::as_str).collect();
+            let near: Vec<&str> = similar(name, &all);
+            match near.is_empty() {
+                true => "; name a running program, a PID, or a control group".to_owned(),
+                false => format!("; similar programs run: {}", near.join(", ")),
+            }
+        }
+        WatchError::NoProcess(_) => "; name a running process".to_owned(),
+        WatchError::SameName(_) | WatchError::NothingAndMore => String::new(),
+    };
+    usage(format!("--watch {watch}: {error}{hint}"))
+}
+
+/// Names that may have been meant: those that have the word in them, or the other way round, and the nearest one.
+fn similar<'a>(word: &str, all: &[&'a str]) -> Vec<&'a str> {
+    let word = word.rsplit('/').next().unwrap_or(word).to_lowercase();
+    let is_part = |name: &&&str| {
+        let name = name.to_lowercase();
+        name.len() > 2 && word.len() > 2 && (name.contains(&word) || word.contains(&name))
+    };
+    let mut found: Vec<&str> = all.iter().filter(is_part).copied().collect();
+    found.extend(near_miss(&word, all).filter(|near| !found.contains(near)));
+    found.truncate(LISTED_MAX);
+    found
+}
+
+/// The sampler of a run, or nothing where nothing is watched.
+pub struct Watching {
+    sampling: Option<Sampling>,
+    /// End of the last second, ns.
+    reached_ns: AtomicU64,
+    /// Number of parts of the run.
+    parts: AtomicU32,
+}
+
+impl Watching {
+    /// Begins to watch; that it cannot be done is a note and not an error.
+    pub fn start(
+        found: Option<Resolved>,
+        folder: Option<&RunFolder>,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let path = folder.map(|folder| folder.path().join(RESOURCES));
+        let start = |found| Sampling::start(found, path.as_deref(), yield_to_all_others);
+        let sampling = found.and_then(|found| match start(found) {
+            Ok(sampling) => Some(sampling),
+            Err(error) => {
+                notes.push(format!("resources could not be watched: {error}"));
+                None
+            }
+        });
+        Self { sampling, reached_ns: AtomicU64::new(0), parts: AtomicU32::new(0) }
+    }
+
+    /// The start of a part is agreed, ns on the monotonic clock.
+    pub fn counts_from(&self, start_ns: u64) {
+        self.parts.fetch_add(1, Ordering::Relaxed);
+        if let Some(sampling) = &self.sampling {
+            sampling.measured_from(start_ns);
+        }
+    }
+
+    /// A second of the run is over.
+    pub fn second(&self, interval: &Interval) {
+        self.reached_ns.fetch_max(interval.to_ns, Ordering::Relaxed);
+        if let Some(sampling) = &self.sampling {
+            if !sampling.knows_start() {
+                // Seconds of others, which did not tell when they started.
+                sampling.measured_from(now_ns().saturating_sub(interval.to_ns));
+            }
+            sampling.reached(interval.to_ns);
+        }
+    }
+
+    /// Ends after a time of its own, ns, and gives the section of the record.
+    pub fn finish_after(self, measured_ns: u64) -> Option<ResourcesResult> {
+        self.sampling.map(|sampling| sampling.finish(measured_ns))
+    }
+
+    /// Ends with the run, and gives the section of its record.
+    pub fn finish(self, end: &RunEnd) -> Option<ResourcesResult> {
+        let reached_ns = self.reached_ns.into_inner();
+        // The last second of a single part also covers the wait for the last replies.
+        let measured_ns = match self.parts.into_inner() {
+            0 | 1 => reached_ns.min((end.measured_s * 1e9) as u64),
+            _ => reached_ns,
+        };
+        self.sampling.map(|sampling| sampling.finish(measured_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_is_an_error_with_similar_names() {
+        let all = ["nginx", "postgres", "java", "sh"];
+        assert_eq!(similar("ngnix", &all), ["nginx"]);
+        assert_eq!(similar("/usr/sbin/postgresql", &all), ["postgres"]);
+        assert_eq!(similar("SQL", &all), Vec::<&str>::new());
+        let watch: Watch = "db=postgre".parse().unwrap();
+        let running = all.map(str::to_owned).to_vec();
+        let error = WatchError::NotFound { name: "postgre".to_owned(), running };
+        assert_eq!(
+            wrong(&watch, &error).to_string(),
+            "--watch db=postgre: no process is called 'postgre', and no control group has this path or unit; similar programs run: postgres"
+        );
+    }
+
+    #[test]
+    fn what_does_not_exist_is_rejected_before_any_load() {
+        check(&[]).unwrap();
+        check(&["none".parse().unwrap()]).unwrap();
+        let error = check(&["no-such-program".parse().unwrap()]).unwrap_err().to_string();
+        assert!(error.contains("--watch no-such-program: no process is called"), "{error}");
+        let error = check(&["2147483646".parse().unwrap()]).unwrap_err().to_string();
+        assert!(error.contains("name a running process"), "{error}");
+    }
+}

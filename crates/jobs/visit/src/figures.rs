@@ -1,0 +1,29 @@
+//! The figures of a visit that a comparison looks at.
+
+use plimsoll_record::RunRecord;
+use plimsoll_report::figures::{Figure, Unit, cpu, errors};
+
+/// Returns documents and bytes per second, failed requests, and CPU time of the target; of a matrix, those of each cell.
+#[must_use]
+pub fn figures(record: &RunRecord) -> Option<Vec<Figure>> {
+    let visit = record.job_results.visit()?;
+    if !visit.matrix.is_empty() {
+        let cells = visit.matrix.iter().filter(|cell| cell.whole);
+        let figure = |cell: &plimsoll_record::visit::VisitCell| {
+            let form = if cell.stream { ", stream" } else { "" };
+            let at_once =
+                cell.concurrency.map_or(String::new(), |most| format!(", {most} at once"));
+            let of = format!("{} slices{form}{at_once}", cell.slices);
+            Figure::new("documents", Unit::PerS, cell.documents_per_s).of(&of)
+        };
+        return Some(cells.map(figure).collect());
+    }
+    let mut figures = vec![Figure::new("documents", Unit::PerS, visit.documents_per_s)];
+    if visit.seconds > 0.0 {
+        let bytes_per_s = visit.bytes as f64 / visit.seconds;
+        figures.push(Figure::new("bytes", Unit::BytesPerS, bytes_per_s));
+    }
+    figures.extend(errors(record));
+    figures.extend(cpu(record));
+    Some(figures)
+}

@@ -1,0 +1,128 @@
+//! Resources of the target, a line for each watched thing.
+
+use crate::number::{bytes, count, significant};
+use crate::page::{Page, Tone};
+use crate::plain::{clip, printable};
+use plimsoll_record::RunRecord;
+use plimsoll_record::resources::{GENERATOR, Level, WatchedResult};
+
+/// Things that have a line; the record holds all of them.
+const LINES_MAX: usize = 8;
+/// Longest name of a thing on the page, characters.
+const NAME_CHARS_MAX: usize = 40;
+/// Rates of the disk and of major faults below this are not worth a word, bytes/s and faults/s.
+const DISK_MIN: f64 = 100e3;
+const FAULTS_MIN: f64 = 1.0;
+
+/// A line for each thing that was at a limit, one for the machine, and the remarks; on a verbose page a line for each watched thing
+/// but the generator, which has a line of its own.
+pub fn watched(page: &mut Page<'_>, record: &RunRecord) {
+    let Some(resources) = record.job_results.resources() else { return };
+    let mut lines: Vec<(String, Tone)> = Vec::new();
+    for one in &resources.watched {
+        let is_shown = page.is_verbose() && one.name != GENERATOR || !one.at_limit.is_empty();
+        if is_shown {
+            let tone = if one.at_limit.is_empty() { Tone::Plain } else { Tone::Warn };
+            lines.push((line(one), tone));
+        }
+    }
+    let left_out = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    if left_out > 0 {
+        lines.push((format!("{left_out} more in the record"), Tone::Plain));
+    }
+    if !resources.machine.at_limit.is_empty() {
+        let text = format!("machine: at its limit: {}", resources.machine.at_limit.join("; "));
+        lines.push((text, Tone::Warn));
+    }
+    lines.extend(resources.remarks.iter().map(|remark| (printable(remark), Tone::Warn)));
+    for (index, (text, tone)) in lines.iter().enumerate() {
+        page.entry(if index == 0 { "Watched" } else { "" }, text, *tone);
+    }
+}
+
+/// `nginx: CPU 1.2 cores (max 1.4), memory 81.2 MB`.
+fn line(one: &WatchedResult) -> String {
+    let name = clip(&printable(&one.name), NAME_CHARS_MAX);
+    let mut parts = Vec::new();
+    match &one.cpu_cores {
+        Some(cpu) => {
+            let of = one.cpu_cores_allowed.map_or(String::new(), |of| format!(" of {of}"));
+            parts.push(format!("CPU {:.2}{of} cores (max {:.2})", cpu.mean, cpu.max));
+        }
+        None => parts.push("CPU unknown".to_owned()),
+    }
+    parts.push(match &one.rss_bytes {
+        Some(memory) => format!("memory {}", bytes(memory.max)),
+        None => "memory unknown".to_owned(),
+    });
+    let above = |level: &Option<Level>, least: f64| level.filter(|level| level.mean >= least);
+    if let Some(read) = above(&one.disk_read_bytes_per_s, DISK_MIN) {
+        parts.push(format!("{}/s read from disk", bytes(read.mean)));
+    }
+    if let Some(written) = above(&one.disk_written_bytes_per_s, DISK_MIN) {
+        parts.push(format!("{}/s written to disk", bytes(written.mean)));
+    }
+    if let Some(faults) = above(&one.major_faults_per_s, FAULTS_MIN) {
+        parts.push(format!("{} major faults/s", significant(faults.mean)));
+    }
+    if let Some(processes) = one.processes.filter(|processes| processes.max > 1.0) {
+        parts.push(format!("{} processes", count(processes.max as u64)));
+    }
+    let mut text = format!("{name}: {}", parts.join(", "));
+    if !one.at_limit.is_empty() {
+        text += &format!("; at its limit: {}", one.at_limit.join("; "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Style;
+    use plimsoll_record::resources::{MachineResult, ResourcesResult};
+
+    fn page(resources: ResourcesResult, verbose: bool) -> String {
+        let mut record = crate::samples::good();
+        record.job_results.put(resources);
+        let style = Style { verbose, ..Style::default() };
+        let mut page = Page::new(&style);
+        watched(&mut page, &record);
+        page.finish()
+    }
+
+    const fn level(mean: f64, max: f64) -> Option<Level> {
+        Some(Level { mean, max })
+    }
+
+    #[test]
+    fn what_was_used_up_has_a_line_and_a_verbose_page_has_every_watched_thing() {
+        let nginx = WatchedResult {
+            name: "nginx".to_owned(),
+            cpu_cores: level(1.97, 2.0),
+            cpu_cores_allowed: Some(2.0),
+            rss_bytes: level(8e7, 8.12e7),
+            disk_written_bytes_per_s: level(2e6, 3e6),
+            processes: level(3.0, 3.0),
+            at_limit: vec!["CPU 1.97 of 2 cores".to_owned()],
+            ..WatchedResult::default()
+        };
+        let unknown = WatchedResult { name: "db".to_owned(), ..WatchedResult::default() };
+        let generator = WatchedResult { name: GENERATOR.to_owned(), ..WatchedResult::default() };
+        let machine = MachineResult {
+            at_limit: vec!["all 2 processors, 99 % busy".to_owned()],
+            ..MachineResult::default()
+        };
+        let remarks = vec!["db: no process any more, process 12 ended, at 3.0 s".to_owned()];
+        let watched = vec![nginx, unknown, generator];
+        let resources = ResourcesResult { samples: 3, watched, machine, remarks };
+        let at_limit = "Watched    nginx: CPU 1.97 of 2 cores (max 2.00), memory 81.2 MB, 2.00 MB/s written to disk, 3\n\
+             \x20          processes; at its limit: CPU 1.97 of 2 cores\n";
+        let machine = "           machine: at its limit: all 2 processors, 99 % busy\n\
+             \x20          db: no process any more, process 12 ended, at 3.0 s\n";
+        assert_eq!(page(resources.clone(), false), format!("{at_limit}{machine}"));
+        let unknown = "           db: CPU unknown, memory unknown\n";
+        assert_eq!(page(resources, true), format!("{at_limit}{unknown}{machine}"));
+        assert_eq!(page(ResourcesResult::default(), true), "");
+    }
+}

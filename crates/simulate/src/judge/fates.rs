@@ -1,0 +1,159 @@
+//! The client's diary against the peer's log: nothing is a success that was not answered rightly, nothing that was answered
+//! rightly and in time is lost, nothing is sent twice that may have been done, and no time is shorter than the truth.
+
+use super::{Findings, was_cut};
+use crate::diary::{Asked, End, Way};
+use crate::played::Played;
+use crate::scene::Scene;
+use crate::truth::{Attempt, Fate, Log};
+use plimsoll_core::outcome::{Failure, Outcome};
+
+/// Number of times that a request is sent again that its peers vouch not to have looked at.
+const RESENT_MAX: usize = 16;
+
+pub(super) fn check(scene: &Scene, played: &Played, log: &Log, findings: &mut Findings) {
+    log.offences.iter().for_each(|what| findings.expect(false, || what.clone()));
+    let mut attempts: Vec<Vec<Attempt>> = vec![Vec::new(); played.diary.asked.len()];
+    for attempt in &log.attempts {
+        match attempts.get_mut(attempt.serial as usize) {
+            Some(own) => own.push(*attempt),
+            None => findings.expect(false, || {
+                format!("the peer saw a request that was never asked: {attempt:?}")
+            }),
+        }
+    }
+    for (asked, attempts) in played.diary.asked.iter().zip(&mut attempts) {
+        // An attempt on a connection that the peer has left may come after that which took its place.
+        let is_left = |fate| matches!(fate, Fate::DeadOnArrival | Fate::Unprocessed);
+        attempts.sort_by_key(|attempt| (!is_left(attempt.fate), attempt.came_ns));
+        repeats(asked, attempts, log, findings);
+        let Some(end) = asked.end else { continue };
+        truth(scene, (asked, end), attempts, log, findings);
+        times(scene, (asked, end), attempts, findings);
+        completeness(scene, played, (asked, end), attempts, log, findings);
+    }
+}
+
+/// Returns true if the connection of an attempt broke, or could not be understood any more, before its answer was out.
+fn is_broken(attempt: &Attempt, log: &Log) -> bool {
+    let ruined_ns = log.ruined_ns(attempt.connection);
+    ruined_ns < u64::MAX && attempt.said_ns.is_none_or(|said_ns| said_ns >= ruined_ns)
+}
+
+/// A request comes again only if the peer vouches that it did nothing, or if it may be done twice and the connection was
+/// a kept one that broke.
+fn repeats(asked: &Asked, attempts: &[Attempt], log: &Log, findings: &mut Findings) {
+    let (mut retried, mut resent) = (0, 0);
+    for attempt in attempts.iter().rev().skip(1) {
+        match attempt.fate {
+            Fate::Unprocessed => resent += 1,
+            _ => {
+                retried += 1;
+                let broke = attempt.fate == Fate::DeadOnArrival || is_broken(attempt, log);
+                let may = asked.what.idempotent && attempt.prior > 0 && broke;
+                let began = attempt.began_ns.is_some() && !attempt.is_cut;
+                let in_doubt = attempt.fate == Fate::Doubtful || attempt.said_ns.is_some();
+                findings.expect(may && (!began || in_doubt), || {
+                    format!("sent again although it may have been done: {asked:?} {attempts:?}")
+                });
+            }
+        }
+    }
+    findings.expect(retried <= 1 && resent <= RESENT_MAX, || {
+        format!("sent again too often: {asked:?} {attempts:?}")
+    });
+}
+
+/// A success was answered rightly; what was not sent is not called lost.
+fn truth(
+    scene: &Scene,
+    (asked, end): (&Asked, End),
+    attempts: &[Attempt],
+    log: &Log,
+    findings: &mut Findings,
+) {
+    if end.outcome == Outcome::Ok {
+        let is_right = attempts.last().is_some_and(|last| {
+            let said = last.said_ns.is_some_and(|at_ns| at_ns <= end.times.done_ns);
+            let late = last.fate == Fate::Late && !scene.is_ideal();
+            said && (matches!(last.fate, Fate::Right | Fate::Doubtful) || late)
+        });
+        findings.expect(is_right, || format!("a success that was not one: {asked:?} {attempts:?}"));
+    }
+    if end.way == Way::Judged && log.ruined.is_empty() {
+        let any = attempts.iter().any(|attempt| attempt.began_ns.is_some());
+        findings.expect(any, || format!("a reply that was never sent: {asked:?} {attempts:?}"));
+    }
+    if end.way == Way::Undone {
+        // A connection that could not be made, or a peer that vouches for it.
+        let done =
+            attempts.iter().any(|attempt| attempt.said_ns.is_some() && attempt.fate == Fate::Right);
+        findings.expect(!done, || format!("reported as not done: {asked:?} {attempts:?}"));
+    }
+    if end.outcome == Outcome::Failed(Failure::Timeout) {
+        let timeouts = scene.plan.timeouts;
+        let least_ns = timeouts.connect_ns.min(timeouts.request_ns);
+        let waited_ns = end.times.done_ns - end.times.sent_ns;
+        findings.expect(waited_ns >= least_ns, || {
+            format!("timed out after {waited_ns} ns of {least_ns}: {asked:?}")
+        });
+    }
+}
+
+/// No time is shorter than the way to the peer, the peer's own time, and the way back.
+fn times(
+    scene: &Scene,
+    (asked, end): (&Asked, End),
+    attempts: &[Attempt],
+    findings: &mut Findings,
+) {
+    let way_ns = scene.link.latency_min_ns;
+    for attempt in attempts {
+        findings.expect(attempt.came_ns >= end.times.sent_ns + way_ns, || {
+            format!("it came before it can have been sent: {asked:?} {attempt:?}")
+        });
+    }
+    let Some(last) = attempts.last() else { return };
+    if end.way == Way::Judged
+        && last.fate != Fate::Doubtful
+        && let Some(said_ns) = last.said_ns
+        && matches!(end.outcome, Outcome::Ok)
+    {
+        findings.expect(end.times.done_ns >= said_ns + way_ns, || {
+            format!("answered before the answer can have come: {asked:?} {last:?}")
+        });
+        let late_ns = end.times.done_ns - said_ns.min(end.times.done_ns);
+        let most_ns = scene.link.latency_max_ns + scene.slack_ns();
+        findings.expect(late_ns <= most_ns, || {
+            format!("the answer was left lying for {late_ns} ns: {asked:?} {last:?}")
+        });
+    }
+}
+
+/// An answer in time, on a connection that works, is counted as that answer.
+fn completeness(
+    scene: &Scene,
+    played: &Played,
+    (asked, end): (&Asked, End),
+    attempts: &[Attempt],
+    log: &Log,
+    findings: &mut Findings,
+) {
+    let Some(last) = attempts.last() else { return };
+    let Some(said_ns) = last.said_ns.filter(|_| !is_broken(last, log)) else { return };
+    let arrives_ns = said_ns + scene.link.latency_max_ns + scene.slack_ns();
+    let timeouts = scene.plan.timeouts;
+    let is_in_time = arrives_ns < end.times.sent_ns + timeouts.request_ns.min(timeouts.connect_ns);
+    let is_cut = was_cut(played) && arrives_ns >= played.over_ns.saturating_sub(scene.slack_ns());
+    if !is_in_time || is_cut {
+        return;
+    }
+    let expected = match last.fate {
+        Fate::Right => Outcome::Ok,
+        Fate::No(failure) => Outcome::Failed(failure),
+        _ => return,
+    };
+    findings.expect(end.outcome == expected, || {
+        format!("answered in time, and not {expected:?}: {asked:?} {attempts:?}")
+    });
+}

@@ -1,0 +1,4 @@
+//! Requests to the stations, in pieces; httparse and hyper read the same.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_fuzzing::http1_requests(bytes));

@@ -1,0 +1,4 @@
+//! Schema files.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_fuzzing::schemas(bytes));

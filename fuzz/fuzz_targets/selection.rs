@@ -1,4 +1,0 @@
-//! The document selection language.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_documents::fuzz::selection(bytes));

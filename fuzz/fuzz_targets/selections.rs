@@ -1,0 +1,4 @@
+//! The document selection language.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_fuzzing::selections(bytes));

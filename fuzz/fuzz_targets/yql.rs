@@ -1,0 +1,4 @@
+//! YQL.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plimsoll_fuzzing::yql(bytes));
