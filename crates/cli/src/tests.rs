@@ -82,7 +82,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("http-port", &["serve voter"], "no API by default"),
     (
         "json",
-        &["list", "info", "runs", "report list", "system-check"],
+        &["list", "info", "runs", "report list", "system-check", "version"],
         "a switch: these commands write no record",
     ),
     ("limit", &["corpus info", "corpus write", "corpus queries"], "of documents, not of a backlog"),
