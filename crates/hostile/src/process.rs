@@ -27,7 +27,8 @@ pub struct Ended {
     pub output_bytes: u64,
 }
 
-/// Runs a program to its end, or kills it after `limit`.
+/// Runs a program to its end, or kills it after `limit`. Time in which it was ready and other programs had the processors does not
+/// count, up to four times the limit: it is no fault of the program.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -80,12 +81,29 @@ fn reap(
                 kill_process(pid, Signal::INT)?;
             }
         }
-        if ended.took > limit && !ended.was_killed {
+        if ended.took > limit && !ended.was_killed && is_over(child.id(), ended.took, limit) {
             ended.was_killed = true;
             child.kill()?;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// True if a program has taken longer than its limit, without the time in which it waited for a processor.
+fn is_over(pid: u32, took: Duration, limit: Duration) -> bool {
+    took.saturating_sub(waited_for_processor(pid).min(4 * limit)) > limit
+}
+
+/// Time for which a process was ready and had no processor: that of the thread that waited longest. Zero where the system does not
+/// count it.
+fn waited_for_processor(pid: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let waited_ns = threads.filter_map(|thread| {
+        // Time on a processor, time waiting for one, turns: nanoseconds, and a number.
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(waited_ns.max().unwrap_or_default())
 }
 
 /// Most memory of a running process that was resident so far, bytes; 0 if it has ended.
@@ -146,6 +164,25 @@ mod tests {
         command.arg("100");
         let ended = run(command, Duration::from_millis(50)).unwrap();
         assert!(ended.was_killed && ended.code.is_none());
+    }
+
+    #[test]
+    fn time_in_which_others_have_the_processors_is_not_the_programs() {
+        // Eight loops for each processor, of which one is watched: it has a small part of a processor.
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let limit = Duration::from_millis(200);
+        let mut loops: Vec<Child> = (0..8 * cores)
+            .map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+            .collect();
+        std::thread::sleep(Duration::from_secs(1));
+        let waited = waited_for_processor(loops[0].id());
+        let is_over = is_over(loops[0].id(), Duration::from_secs(1), limit);
+        for child in &mut loops {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(waited > Duration::from_millis(500), "waited only {waited:?}");
+        assert!(!is_over || waited < Duration::from_millis(800), "waited {waited:?}");
     }
 
     #[test]
