@@ -43,7 +43,7 @@ fn the_line_of_users_is_that_of_their_requests() {
     assert!(certified < 1.3 * QUICK_LINE_PER_S, "{certified}");
     assert!(record.was_held_up(stolen) || certified > 0.7 * QUICK_LINE_PER_S, "{certified}");
     let page = place.run(["report"]).expect(0).stdout;
-    assert!(page.contains("Users") && page.contains("users/s"), "{page}");
+    assert!(page.contains(" users/s; estimate ") && page.contains("5.00 requests each"), "{page}");
 }
 
 #[test]
