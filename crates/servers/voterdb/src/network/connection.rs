@@ -40,9 +40,11 @@ pub(super) struct Connection {
     pub(super) moved_ns: u64,
     /// True if it stands in the list of those that are looked after because their sockets take nothing.
     pub(super) is_looked_after: bool,
-    /// True if it has whole messages that wait for room.
+    /// True if it stands in the list of those whose messages wait for room or for their turn.
     pub(super) is_held: bool,
-    /// True if its socket is left alone because too many answers wait for the peer.
+    /// True if its next message is a call over all partitions, and too many of those are in flight.
+    pub(super) waits_to_ask: bool,
+    /// True if its socket is left alone: too many answers wait for the peer, or its next call waits.
     pub(super) is_unread: bool,
 }
 
@@ -61,6 +63,7 @@ impl Connection {
             moved_ns: 0,
             is_looked_after: false,
             is_held: false,
+            waits_to_ask: false,
             is_unread: false,
         }
     }

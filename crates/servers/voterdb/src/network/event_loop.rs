@@ -5,9 +5,10 @@
 //! system call for any connection.
 
 mod messages;
+mod turns;
 mod unread;
 
-use super::connection::{Connection, OUTPUT_BYTES_MAX, Phase};
+use super::connection::{Connection, Phase};
 use crate::connection_counts::ConnectionCounts;
 use crate::message::Batch;
 use crate::shared::Shared;
@@ -66,8 +67,8 @@ pub(crate) struct Network {
     buffer: Vec<u8>,
     /// Connections with answers that have not been sent.
     pub(super) dirty: Vec<Ticket>,
-    /// Connections with whole messages that wait until there is room for more calls.
-    pub(super) held: Vec<Ticket>,
+    /// Connections whose messages wait for room or for their turn, those first that have waited longest.
+    pub(super) held: VecDeque<Ticket>,
     /// Longest time that a peer may take nothing of its answers.
     unread_ns: u64,
     /// Time at which those that came must have logged in.
@@ -118,7 +119,7 @@ impl Network {
             stop,
             buffer: vec![0; READ_BYTES],
             dirty: Vec::new(),
-            held: Vec::new(),
+            held: VecDeque::new(),
             logins: VecDeque::new(),
             stalled: VecDeque::new(),
             input_bytes: 0,
@@ -148,7 +149,8 @@ impl Network {
             let is_asleep = self.shared.inboxes[self.number].fall_asleep();
             let may_sleep = is_asleep && !self.can_resume();
             let timeout = if may_sleep { self.timeout(until_ns) } else { Timespec::default() };
-            if until_ns.is_some() || self.calls.is_full() {
+            let looks_at_sockets = until_ns.is_none() && !self.calls.is_full();
+            if !looks_at_sockets {
                 self.wait_for_answers(&timeout)?;
             } else {
                 match wait(&self.readers, &mut events, Some(&timeout)) {
@@ -163,7 +165,8 @@ impl Network {
             }
             self.now_ns = now_ns();
             self.take_answers();
-            if !self.held.is_empty() && until_ns.is_none() {
+            // Those that wait for their turn could fill all room again, and no other connection would ever be read: first the sockets.
+            if looks_at_sockets {
                 self.resume();
             }
             self.calls.flush(self.number, &self.shared);
@@ -224,9 +227,8 @@ impl Network {
             INBOX => self.shared.inboxes[self.number].hear(),
             WRITERS => self.on_writable()?,
             ticket if flags.intersects(EventFlags::ERR | EventFlags::HUP) => self.close(ticket),
-            // What was not read shows again when there is room.
-            ticket if !self.calls.is_full() => self.on_readable(ticket),
-            _ => {}
+            ticket if self.calls.is_full() => self.hold(ticket),
+            ticket => self.on_readable(ticket),
         }
         Ok(())
     }
@@ -285,6 +287,10 @@ impl Network {
 
     fn on_readable(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
+        if connection.is_held {
+            // It has its turn soon; until then it has enough to wait with.
+            return;
+        }
         let received = rustix::net::recv(&connection.fd, &mut self.buffer[..], RecvFlags::empty());
         match received {
             Ok((0, _)) => self.close(ticket),
@@ -331,25 +337,6 @@ impl Network {
                 }
             }
             Rest::Close => self.close(ticket),
-        }
-    }
-
-    /// Returns true if messages that waited can be taken at once.
-    fn can_resume(&mut self) -> bool {
-        let table = &mut self.table;
-        let has_room = |ticket: &Ticket| {
-            table.get_mut(*ticket).is_some_and(|held| held.waiting_bytes() <= OUTPUT_BYTES_MAX)
-        };
-        !self.calls.is_full() && self.held.iter().any(has_room)
-    }
-
-    /// Continues with messages that waited, if there is room now.
-    fn resume(&mut self) {
-        for ticket in std::mem::take(&mut self.held) {
-            if let Some(connection) = self.table.get_mut(ticket) {
-                connection.is_held = false;
-                self.take_in(ticket, &[]);
-            }
         }
     }
 

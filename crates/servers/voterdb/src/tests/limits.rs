@@ -4,7 +4,8 @@ use super::{Client, TestServer};
 use crate::VoterConfig;
 use plimsoll_core::clock::now_ns;
 use plimsoll_wire::volt::{Request, Value};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -97,6 +98,72 @@ fn who_never_reads_is_let_go_and_who_reads_slowly_is_not() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(slow.vote(2_120_000_000, 1, 1), 0);
+}
+
+/// The honest client has its answers while others send more calls than are ever answered. The limit of a client that waits for an
+/// answer, a minute, is what fails: nobody's turn is that far away.
+fn an_honest_client_has_its_turn(
+    config: VoterConfig,
+    greedy_call: impl Fn(i64) -> Request,
+) {
+    let server = TestServer::start(config);
+    let mut honest = server.voter();
+    let is_done = AtomicBool::new(false);
+    let connections: Vec<Client> = (0..8).map(|_| server.client()).collect();
+    std::thread::scope(|scope| {
+        for greedy in &connections {
+            let mut bytes = Vec::new();
+            for handle in 0..2_000 {
+                greedy_call(handle).put(handle, &mut bytes);
+            }
+            scope.spawn({
+                let is_done = &is_done;
+                move || {
+                    while !is_done.load(Ordering::Relaxed)
+                        && (&greedy.stream).write_all(&bytes).is_ok()
+                    {}
+                }
+            });
+            scope.spawn(move || {
+                let mut answers = [0; 65_536];
+                while matches!((&greedy.stream).read(&mut answers), Ok(1..)) {}
+            });
+        }
+        for vote in 0..20 {
+            assert_eq!(honest.vote(2_120_000_000 + vote, 1, 1), 0);
+        }
+        assert_eq!(honest.call("Results", &[]).status, 1);
+        is_done.store(true, Ordering::Relaxed);
+        for greedy in &connections {
+            greedy.stream.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+    });
+}
+
+#[test]
+fn calls_over_all_partitions_without_end_leave_others_their_turn() {
+    let config = VoterConfig { partitions: 2, network_threads: 1, ..VoterConfig::default() };
+    an_honest_client_has_its_turn(config, |_| {
+        let mut request = Request::default();
+        request.call("@Statistics", &[Value::String("TOPO"), Value::Integer(0)]);
+        request
+    });
+}
+
+#[test]
+fn votes_without_end_leave_others_their_turn() {
+    let config = VoterConfig {
+        partitions: 2,
+        network_threads: 1,
+        pending_calls: 8,
+        ..VoterConfig::default()
+    };
+    an_honest_client_has_its_turn(config, |number| {
+        let mut request = Request::default();
+        let phone = Value::BigInt(2_130_000_000 + number);
+        request.call("Vote", &[phone, Value::Integer(1), Value::BigInt(1)]);
+        request
+    });
 }
 
 #[test]

@@ -40,6 +40,18 @@ impl<T> Rest<T> {
     }
 }
 
+/// Outcome of a message.
+enum Taken {
+    /// It is answered, or on its way.
+    Message,
+    /// It is a call over all partitions, on its way.
+    Ask,
+    /// It is one for which there is no room.
+    NotYet,
+    /// It is no message.
+    Wrong,
+}
+
 /// Calls that were read and not answered, and batches on their way out.
 pub(super) struct CallsUnderWay {
     /// For each partition.
@@ -52,6 +64,7 @@ pub(super) struct CallsUnderWay {
     count_max: usize,
     bytes_max: usize,
     is_full: bool,
+    is_full_of_asks: bool,
 }
 
 impl CallsUnderWay {
@@ -65,6 +78,7 @@ impl CallsUnderWay {
             count_max: shared.config.pending_calls,
             bytes_max: shared.config.pending_bytes,
             is_full: false,
+            is_full_of_asks: false,
         }
     }
 
@@ -77,6 +91,11 @@ impl CallsUnderWay {
         self.is_full
     }
 
+    /// Returns true if a call over all partitions may begin.
+    pub(super) fn has_room_to_ask(&self) -> bool {
+        !self.is_full_of_asks
+    }
+
     fn begin(&mut self, bytes: usize) {
         self.count += 1;
         self.bytes += bytes;
@@ -86,7 +105,7 @@ impl CallsUnderWay {
     fn begin_ask(&mut self, bytes: usize) {
         self.begin(bytes);
         self.asks += 1;
-        self.is_full |= self.asks >= ASKS_MAX;
+        self.is_full_of_asks |= self.asks >= ASKS_MAX;
     }
 
     fn end(&mut self, batch: &Batch) {
@@ -94,11 +113,11 @@ impl CallsUnderWay {
         self.bytes -= batch.bytes;
         self.asks -= usize::from(batch.is_ask);
         let is_low = |now: usize, most: usize| now * 100 < most * RESUME_PERCENT || now == 0;
-        if is_low(self.count, self.count_max)
-            && is_low(self.bytes, self.bytes_max)
-            && is_low(self.asks, ASKS_MAX)
-        {
+        if is_low(self.count, self.count_max) && is_low(self.bytes, self.bytes_max) {
             self.is_full = false;
+        }
+        if is_low(self.asks, ASKS_MAX) {
+            self.is_full_of_asks = false;
         }
     }
 
@@ -165,20 +184,29 @@ impl Network {
             let body = &input[used + FRAME_HEAD_BYTES..used + length];
             let Some(connection) = self.table.get_mut(ticket) else { return Rest::Close };
             if self.calls.is_full() || connection.waiting_bytes() > OUTPUT_BYTES_MAX {
-                if !connection.is_held {
-                    connection.is_held = true;
-                    self.held.push(ticket);
-                }
+                self.hold(ticket);
                 return Rest::Kept(used);
             }
-            used += length;
-            let goes_on = match connection.phase {
+            let taken = match connection.phase {
                 Phase::Login => self.login(ticket, body),
                 Phase::Open => self.call(ticket, body),
                 Phase::Refused => return Rest::Kept(input.len()),
             };
-            if !goes_on {
-                return Rest::Close;
+            match taken {
+                Taken::Message => used += length,
+                Taken::Ask => {
+                    used += length;
+                    // Calls that every partition takes part in are taken one from each connection in turn.
+                    if used < input.len() {
+                        self.hold(ticket);
+                        return Rest::Kept(used);
+                    }
+                }
+                Taken::NotYet => {
+                    self.hold_until_asks_end(ticket);
+                    return Rest::Kept(used);
+                }
+                Taken::Wrong => return Rest::Close,
             }
         }
     }
@@ -189,8 +217,8 @@ impl Network {
             && self.table.get_mut(ticket).is_some_and(|open| open.phase == Phase::Login)
     }
 
-    fn login(&mut self, ticket: Ticket, body: &[u8]) -> bool {
-        let Some(connection) = self.table.get_mut(ticket) else { return false };
+    fn login(&mut self, ticket: Ticket, body: &[u8]) -> Taken {
+        let Some(connection) = self.table.get_mut(ticket) else { return Taken::Wrong };
         let code = match LoginCall::read(body) {
             Ok(login) => self.shared.users.judge(&login),
             Err(error) => error.code(),
@@ -204,20 +232,20 @@ impl Network {
         };
         reply.put(&mut connection.output);
         Self::mark_dirty(&mut self.dirty, ticket, connection);
-        true
+        Taken::Message
     }
 
-    /// Sends a call where it runs, or answers it. False for bytes that are none.
+    /// Sends a call where it runs, or answers it.
     #[inline]
-    fn call(&mut self, ticket: Ticket, body: &[u8]) -> bool {
+    fn call(&mut self, ticket: Ticket, body: &[u8]) -> Taken {
         let call = match Call::read(body) {
             Ok(call) => call,
             Err(CallError::Version(version)) => {
                 let text = CallError::Version(version).to_string();
                 self.refuse(ticket, 0, None, &unexpected(text));
-                return true;
+                return Taken::Message;
             }
-            Err(CallError::Bytes(_)) => return false,
+            Err(CallError::Bytes(_)) => return Taken::Wrong,
         };
         if call.procedure == "Vote" {
             match VoteArguments::of(&call) {
@@ -228,7 +256,7 @@ impl Network {
                 }
                 Err(refused) => self.refuse(ticket, call.handle, Some(Procedure::Vote), &refused),
             }
-            return true;
+            return Taken::Message;
         }
         let done = match Procedure::find(call.procedure) {
             Some(procedure) => self.other(ticket, &call, procedure, body.len()),
@@ -237,13 +265,13 @@ impl Network {
                     call.procedure.chars().take(200).flat_map(char::escape_default).collect();
                 let text = format!("Procedure {name} was not found");
                 self.refuse(ticket, call.handle, None, &unexpected(text));
-                Ok(())
+                Ok(Taken::Message)
             }
         };
-        if let Err((procedure, refused)) = done {
+        done.unwrap_or_else(|(procedure, refused)| {
             self.refuse(ticket, call.handle, Some(procedure), &refused);
-        }
-        true
+            Taken::Message
+        })
     }
 
     #[inline]
@@ -258,7 +286,7 @@ impl Network {
         call: &Call<'_>,
         procedure: Procedure,
         bytes: usize,
-    ) -> Result<(), (Procedure, Refused)> {
+    ) -> Result<Taken, (Procedure, Refused)> {
         let handle = call.handle;
         let refused = |refused| (procedure, refused);
         match procedure.place() {
@@ -270,6 +298,7 @@ impl Network {
                 let work = Work::Hello(Box::new(Hello { procedure, texts }));
                 self.put(partition, Item { ticket, handle, work }, bytes);
             }
+            Place::Everywhere if !self.calls.has_room_to_ask() => return Ok(Taken::NotYet),
             Place::Everywhere => {
                 let params = arguments::general(call, procedure).map_err(refused)?;
                 self.calls.begin_ask(bytes);
@@ -286,6 +315,7 @@ impl Network {
                     timeout_ms: call.timeout_ms,
                 };
                 self.shared.transactions.put(Errand::Ask(Box::new(ask)));
+                return Ok(Taken::Ask);
             }
             Place::Network => {
                 let params = arguments::general(call, procedure).map_err(refused)?;
@@ -297,7 +327,7 @@ impl Network {
                 }
             }
         }
-        Ok(())
+        Ok(Taken::Message)
     }
 
     /// Answers a call that goes nowhere.

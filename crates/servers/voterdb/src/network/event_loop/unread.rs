@@ -21,10 +21,10 @@ impl Network {
         }
     }
 
-    /// Leaves a socket alone while too much waits for its peer.
+    /// Leaves a socket alone while too much waits for its peer, or its next call waits.
     pub(super) fn watch(&mut self, ticket: Ticket) {
         let Some(connection) = self.table.get_mut(ticket) else { return };
-        let is_unread = connection.waiting_bytes() > OUTPUT_BYTES_MAX;
+        let is_unread = connection.waiting_bytes() > OUTPUT_BYTES_MAX || connection.waits_to_ask;
         if is_unread != connection.is_unread {
             connection.is_unread = is_unread;
             let wanted = if is_unread { EventFlags::empty() } else { EventFlags::IN };
