@@ -14,6 +14,25 @@ const FEED: &str =
 const OTLP: &str = "load http://127.0.0.1:PORT/ --clients 1 --duration DURATION --timeout 500ms --otlp http://127.0.0.1:PORT --quiet";
 const FBENCH: &str = "fbench -n 4 -s SECONDS -q queries.txt --timeout 1s --quiet 127.0.0.1 PORT";
 const SEARCH: &str = "search --engine vespa=http://127.0.0.1:PORT --duration DURATION --quiet";
+const SEEK: &str =
+    "seek http://127.0.0.1:PORT/ --slo p95=100ms --timeout 500ms --budget 3s --quiet";
+const AB: &str = "ab --a http://127.0.0.1:PORT --b http://127.0.0.1:PORT/b --budget 6s --quiet -- load http://127.0.0.1:PORT/ \
+                  --rate 50 --timeout 500ms";
+
+/// Replies whose status text and body steer a terminal.
+fn replies_that_steer_a_terminal(wire: &mut Wire) -> Result<()> {
+    loop {
+        wire.request()?;
+        wire.send(b"HTTP/1.1 500 \x1b[2J\x1b]0;x\x07\r\nContent-Length: 14\r\n\r\n\x1b[2J\xe2\x80\xaeno\x07\x9b3mx")?;
+    }
+}
+
+/// A reply without end to each request, and the request itself in it.
+fn echo_without_end(wire: &mut Wire) -> Result<()> {
+    let request = wire.request()?;
+    begin(wire, &request)?;
+    wire.repeat(request.as_bytes())
+}
 
 /// The path that a request asks for, without its query.
 fn path(request: &str) -> &str {
@@ -313,4 +332,10 @@ pub const CASES: &[Case] = &[
     Case::new((O, "fbench: a body without end"), body_without_end, FBENCH, ""),
     Case::new((O, "search: a body without end"), body_without_end, SEARCH, ""),
     Case::new((O, "search: silence"), is_silent, SEARCH, ""),
+    Case::new((O, "seek: a body without end"), body_without_end, SEEK, ""),
+    Case::new((O, "seek: silence"), is_silent, SEEK, ""),
+    Case::new((O, "seek: replies that steer a terminal"), replies_that_steer_a_terminal, SEEK, ""),
+    Case::new((O, "ab: echoes without end"), echo_without_end, AB, ""),
+    Case::new((O, "ab: silence"), is_silent, AB, ""),
+    Case::new((O, "ab: replies that steer a terminal"), replies_that_steer_a_terminal, AB, ""),
 ];
