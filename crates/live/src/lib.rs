@@ -33,6 +33,7 @@ mod ring;
 mod routes;
 mod server;
 mod shared;
+mod strangers;
 
 pub use address::{Address, AddressError};
 pub use board::{Board, Plots};

@@ -60,6 +60,9 @@ pub async fn route(
     }
     let is_reading = method == Method::GET || method == Method::HEAD;
     let may = has_token(query, request.headers(), &shared.token);
+    if may {
+        shared.strangers.remove(connection.id());
+    }
     // A scrape of this machine's own Prometheus cannot know the token.
     let is_open = path == "/metrics" && shared.is_loopback;
     if !may && !is_open {

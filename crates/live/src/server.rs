@@ -20,8 +20,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// Most connections at once.
-const CONNECTIONS_MAX: usize = 512;
+/// Most connections at once, with the token and without.
+const CONNECTIONS_MAX: usize = 1_024;
 /// Longest wait for the head of a request.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// Longest wait, after the end of the run, until readers have the report.
@@ -153,10 +153,14 @@ async fn serve(listener: std::net::TcpListener, shared: &Arc<Shared>) {
         // The connection needs to know how it can be ended.
         let (handle, connection) = tokio::sync::oneshot::channel();
         let task = tokio::spawn(async move {
+            // Dropped also when the task is aborted.
+            let _counted = counted;
             let Ok(handle) = connection.await else { return };
+            let id = AbortHandle::id(&handle);
             connect(stream, &own, handle).await;
-            drop(counted);
+            own.strangers.remove(id);
         });
+        shared.strangers.add(task.abort_handle());
         let _ = handle.send(task.abort_handle());
     }
 }

@@ -3,6 +3,7 @@
 use crate::board::{Board, end, reload};
 use crate::readers::Readers;
 use crate::ring::Ring;
+use crate::strangers::Strangers;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use plimsoll_core::clock::now_ns;
@@ -38,6 +39,8 @@ pub struct Shared {
     shown: Mutex<Shown>,
     /// Connections that are open.
     pub connections: AtomicUsize,
+    /// Those of them that have not shown the token.
+    pub strangers: Strangers,
     /// Notified at the end of the run.
     pub over: Notify,
     /// True from the end of the run on.
@@ -70,6 +73,7 @@ impl Shared {
             hooks,
             shown: Mutex::default(),
             connections: AtomicUsize::new(0),
+            strangers: Strangers::default(),
             over: Notify::new(),
             is_over: AtomicBool::new(false),
             renewed: Notify::new(),

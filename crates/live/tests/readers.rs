@@ -124,6 +124,29 @@ fn without_the_token_there_is_nothing_but_metrics() {
 }
 
 #[test]
+fn whoever_has_the_token_reaches_the_page_beside_those_that_say_nothing() {
+    let served = serve();
+    // A reader that came before them stays.
+    let mut reader = served.follow("");
+    served.live.publish(board(1, "before"));
+    let page = format!("/?token={}", served.token);
+    let mut silent = Vec::new();
+    for number in 0..1_500 {
+        silent.push(served.connect());
+        if number % 500 == 400 {
+            assert_eq!(served.get("/metrics").0, 200);
+            assert_eq!(served.get(&page).0, 200);
+        }
+    }
+    served.live.publish(board(2, "after"));
+    let mut events = std::iter::from_fn(|| next(&mut reader));
+    assert!(events.any(|(_, _, data)| data.contains("after")), "the reader was dropped");
+    // The first of them made room.
+    silent[0].set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    assert!(matches!(silent[0].read(&mut [0]), Ok(0) | Err(_)));
+}
+
+#[test]
 fn a_page_is_made_when_a_browser_opens_it() {
     let served = serve();
     let empty = Board { page: String::new(), ..board(1, "x") };
