@@ -17,6 +17,7 @@ pub mod change_points;
 pub mod growth;
 pub mod pairs;
 pub mod percentile;
+pub mod pilot;
 pub mod relaxation;
 pub mod rule;
 pub mod sizing;

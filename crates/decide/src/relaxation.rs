@@ -1,10 +1,11 @@
 //! The relaxation time of a server, and the length of blocks that follows from it.
 //!
 //! A block begins with an idle server. Its beginning is discarded until the server has forgotten that, and the rest must be
-//! much longer than the memory, or a block is one observation of a queue and not an average over many. The memory is the
-//! integrated autocorrelation time of the means of short slices (Sokal, "Monte Carlo methods in statistical mechanics", 1997),
-//! cut off by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo", 1992). For an M/M/1 queue it grows with
-//! 1/(1-rho)^2.
+//! much longer than the memory, or a block is one observation of a queue and not an average over many. For an M/M/1 queue the
+//! memory grows with 1/(1-rho)^2. A comparison measures it in its [pilot](crate::pilot).
+//!
+//! The memory of a long series, such as the seconds of a soak, is its integrated autocorrelation time (Sokal, "Monte Carlo methods
+//! in statistical mechanics", 1997), cut off by Geyer's initial positive sequence ("Practical Markov chain Monte Carlo", 1992).
 
 /// Length of a block, in relaxation times.
 const BLOCK: f64 = 12.0;
@@ -15,35 +16,6 @@ const DISCARD: f64 = 3.0;
 const BLOCK_LEAST_S: f64 = 1.0;
 /// Fewest pairs that a plan is made for: fewer can claim little, whatever the blocks are.
 const PAIRS_LEAST: f64 = 10.0;
-
-/// A part of the pilot resolves relaxation times up to this share of its length.
-const RESOLVED: f64 = 0.1;
-/// Parts of the pilot, and fewest slices of a part.
-const PARTS: usize = 3;
-const SLICES_LEAST: usize = 24;
-
-/// Returns the relaxation time in seconds, from the means or quantiles of consecutive slices of `slice_s` seconds each.
-///
-/// Drift of the machine over seconds is no memory of the server, and must not make blocks long. So the result is the median of
-/// three parts of the pilot, each without its linear trend, if it is at most a tenth of the length of a part. A longer memory is
-/// measured on the whole pilot, where drift counts as memory.
-///
-/// The result is at least half a slice, because a shorter memory cannot be seen. Slices without a value (NaN) count as the mean.
-/// With fewer than 8 slices, or if all are equal, the result is half a slice.
-#[must_use]
-pub fn relaxation_s(slices: &[f64], slice_s: f64) -> f64 {
-    let part = slices.len() / PARTS;
-    if part >= SLICES_LEAST {
-        let mut parts: Vec<f64> =
-            slices.chunks_exact(part).map(|one| memory(&without_trend(one))).collect();
-        parts.sort_by(f64::total_cmp);
-        let median = parts[parts.len() / 2];
-        if median <= RESOLVED * part as f64 {
-            return slice_s * median;
-        }
-    }
-    slice_s * memory(&without_trend(slices))
-}
 
 /// Returns the integrated autocorrelation time in slices, at least 1/2.
 pub(crate) fn memory(values: &[f64]) -> f64 {
@@ -149,29 +121,28 @@ mod tests {
     #[test]
     fn the_memory_of_known_series_is_found() {
         for coefficient in [0.0, 0.5, 0.8, 0.95f64] {
-            let truth = 0.1 * (0.5 + coefficient / (1.0 - coefficient));
-            let all: Vec<f64> =
-                (0..40).map(|seed| relaxation_s(&series(coefficient, 2_000, seed), 0.1)).collect();
-            let mean = all.iter().sum::<f64>() / 40.0;
-            // A long memory is underestimated: each part has lost its own mean and trend.
+            let truth = 0.5 + coefficient / (1.0 - coefficient);
+            let of = |seed| memory(&without_trend(&series(coefficient, 2_000, seed)));
+            let mean = (0..40).map(of).sum::<f64>() / 40.0;
+            // A long memory is underestimated: the series has lost its own mean and trend.
             assert!((0.7..1.3).contains(&(mean / truth)), "{coefficient}: {mean} for {truth}");
         }
     }
 
     #[test]
-    fn a_trend_of_the_machine_is_no_memory_of_the_server() {
+    fn a_trend_is_no_memory() {
         let mut slices = series(0.0, 400, 1);
         slices.iter_mut().enumerate().for_each(|(at, value)| *value += 0.05 * at as f64);
-        assert!(relaxation_s(&slices, 0.1) < 0.1);
+        assert!(memory(&without_trend(&slices)) < 1.0);
     }
 
     #[test]
     fn slices_without_a_value_and_too_few_slices_are_no_memory() {
         let mut slices = series(0.0, 200, 2);
         slices[17] = f64::NAN;
-        assert!(relaxation_s(&slices, 0.1) < 0.1);
+        assert!(memory(&without_trend(&slices)) < 1.0);
         for few in [&[] as &[f64], &[1.0; 5], &[1.0; 100], &[f64::NAN; 100]] {
-            assert_eq!(relaxation_s(few, 0.1), 0.05);
+            assert_eq!(memory(&without_trend(few)), 0.5);
         }
     }
 

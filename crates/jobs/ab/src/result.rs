@@ -141,8 +141,8 @@ fn side(arm: &Arm, seen: &Seen, tool: &str) -> AbSide {
         name: arm.name.clone(),
         command: kept(&arm.words),
         tool: tool.to_owned(),
-        relaxation_s: seen.relaxation_s,
-        beginning_s: seen.beginning_s,
+        relaxation_s: seen.memory.relaxation_s,
+        beginning_s: seen.memory.beginning_s,
     }
 }
 

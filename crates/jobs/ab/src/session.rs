@@ -170,7 +170,7 @@ fn pilots(
     wish: &Wish,
     watcher: &dyn Watcher,
 ) -> Result<Option<Pilots>> {
-    let length_s = pilot::length_s(wish.budget_s);
+    let length_s = plimsoll_decide::pilot::length_s(wish.budget_s);
     let seed = derive_seed(wish.seed, "ab pilot") % SEEDS;
     if let (Kind::Seek, Some(limit)) = (blocks.kind, limit(&arms[0].words)) {
         watcher.pilot('A');

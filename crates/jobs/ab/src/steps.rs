@@ -4,16 +4,15 @@
 use crate::arms::Arm;
 use crate::blocks::{Blocks, Ended, Order};
 use crate::measured::{Measured, quantile_ms, value};
-use crate::pilot::{Seen, seen};
+use crate::pilot::{Seen, memory};
 use crate::sought::Limit;
 use anyhow::Result;
 use plimsoll_decide::pairs::steps::Steps;
+use plimsoll_decide::pilot::BELOW_LINE;
 use plimsoll_job::usage::usage;
 
 /// Length of the search in a pilot, in lengths of a pilot.
 const SEARCH: f64 = 2.0;
-/// Share of the rate that the searches found, at which the relaxation is measured.
-const BELOW: f64 = 0.9;
 /// Guesses of the line from the capacity, and from the first rate that broke a limit.
 const BELOW_CAPACITY: f64 = 0.7;
 const BELOW_BROKEN: f64 = 0.5;
@@ -46,7 +45,7 @@ pub fn begin(
     for ((own, arm), per_s) in all.iter_mut().zip(arms).zip(rates) {
         let order = Order {
             length_s: Some(pilot_s),
-            rate_per_s: Some(BELOW * per_s),
+            rate_per_s: Some(BELOW_LINE * per_s),
             seed,
             wants_seconds: true,
             ..Order::default()
@@ -56,7 +55,7 @@ pub fn begin(
             per_s: Some(per_s),
             around_s: (block.wall_s - pilot_s).max(0.0),
             is_here: block.record.as_ref().is_some_and(|record| record.target.same_host),
-            ..seen(&seconds)
+            memory: memory(&seconds),
         };
     }
     Ok(Some((Steps::new(rate_per_s), all)))

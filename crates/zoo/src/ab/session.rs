@@ -6,13 +6,15 @@ use super::models::{Model, RATE_PER_S};
 use plimsoll_core::rng::{Rng, derive_seed};
 use plimsoll_decide::pairs::steps::Steps;
 use plimsoll_decide::pairs::{Direction, Finding, Metric, Pairs, Terms};
-use plimsoll_decide::relaxation::{Plan, plan, relaxation_s};
+use plimsoll_decide::pilot::{self, BELOW_LINE, Memory, Second};
+use plimsoll_decide::relaxation::Plan;
 
 /// Virtual time of a session with its pilot, s.
 pub const SESSION_S: f64 = 180.0;
-/// Length of the pilot of each side, s, and of its slices.
-const PILOT_S: f64 = 5.0;
-const SLICE_S: f64 = 0.05;
+/// Length of the search for the line of each side, before a comparison of highest rates, in lengths of a pilot.
+const SEARCH: f64 = 2.0;
+/// Highest quantile that is compared: at a fixed rate, and of the limit of highest rates.
+const QUANTILES: (f64, f64) = (0.99, 0.95);
 /// Margin of "same".
 const MARGIN: f64 = 0.05;
 /// Family-wise error.
@@ -87,9 +89,9 @@ impl Session {
     #[must_use]
     pub fn at_fixed_rate(self) -> Outcome {
         let mut course = self.begin();
-        let (a, b) = (course.pilot(0, RATE_PER_S), course.pilot(1, RATE_PER_S));
+        let plan = course.plan(RATE_PER_S, QUANTILES.0);
         let names = METRICS.map(|name| (name, Direction::LowerIsBetter));
-        self.pairs(course, a.max(b), &names, |course, plan| {
+        self.pairs(course, plan, &names, |course, plan| {
             let blocks = course.pair([RATE_PER_S; 2], plan);
             let [a, b] = blocks.map(measured);
             a.iter().zip(b).map(|(a, b)| Some((b? / (*a)?).ln())).collect()
@@ -102,30 +104,29 @@ impl Session {
     #[must_use]
     pub fn max_rate(self, limit_s: f64, begin_per_s: f64) -> Outcome {
         let mut course = self.begin();
-        let (a, b) = (course.pilot(0, begin_per_s), course.pilot(1, begin_per_s));
+        course.now_s += 2.0 * SEARCH * pilot::length_s(SESSION_S);
+        let plan = course.plan(BELOW_LINE * begin_per_s, QUANTILES.1);
         let names = [("max rate", Direction::HigherIsBetter)];
         let mut steps = Steps::new(begin_per_s);
-        let first = plan(a.max(b), SESSION_S - course.now_s);
         let mut step = move |course: &mut Course, plan: Plan| {
             let blocks = course.pair(steps.rates_per_s(), plan);
             steps.add(blocks.map(|mut block| Some(quantile(&mut block, 0.95)? / limit_s)))
         };
         // Pairs of the approach have no value, and are not counted.
         let mut value = None;
-        while value.is_none() && course.now_s + 2.0 * first.block_s <= SESSION_S {
-            value = step(&mut course, first);
+        while value.is_none() && course.now_s + 2.0 * plan.block_s <= SESSION_S {
+            value = step(&mut course, plan);
         }
-        self.pairs(course, a.max(b), &names, |course, plan| vec![step(course, plan)])
+        self.pairs(course, plan, &names, |course, plan| vec![step(course, plan)])
     }
 
     fn pairs(
         self,
         mut course: Course,
-        relaxation_s: f64,
+        plan: Plan,
         names: &[(&str, Direction)],
         mut pair: impl FnMut(&mut Course, Plan) -> Vec<Option<f64>>,
     ) -> Outcome {
-        let plan = plan(relaxation_s, SESSION_S - course.now_s);
         let terms = Terms {
             error: ERROR,
             margin: MARGIN,
@@ -156,19 +157,31 @@ impl Session {
 }
 
 impl Course {
-    /// Returns the relaxation time of a side, s.
-    fn pilot(&mut self, side: usize, rate_per_s: f64) -> f64 {
-        let arrivals = schedule(rate_per_s, PILOT_S, &mut self.rng);
+    /// Plans the blocks as the job does, from a pilot of each side.
+    fn plan(&mut self, rate_per_s: f64, quantile: f64) -> Plan {
+        let sides = [0, 1].map(|side| self.pilot(side, rate_per_s));
+        pilot::blocks(&sides, SESSION_S - self.now_s, quantile, rate_per_s)
+    }
+
+    /// Runs the pilot of a side.
+    fn pilot(&mut self, side: usize, rate_per_s: f64) -> Memory {
+        let length_s = pilot::length_s(SESSION_S);
+        let arrivals = schedule(rate_per_s, length_s, &mut self.rng);
         let responses = self.responses(side, &arrivals);
-        self.now_s += PILOT_S;
-        let slices = (PILOT_S / SLICE_S) as usize;
-        let mut sums = vec![(0.0, 0.0); slices];
+        self.now_s += length_s;
+        // Count, sum and sum of squares of the response times that end in each second.
+        let mut sums = vec![(0.0, 0.0, 0.0); length_s as usize];
         for (at, response) in arrivals.iter().zip(&responses) {
-            let slice = &mut sums[((at / SLICE_S) as usize).min(slices - 1)];
-            *slice = (slice.0 + response, slice.1 + 1.0);
+            if let Some(sum) = sums.get_mut((at + response) as usize) {
+                *sum = (sum.0 + 1.0, sum.1 + response, sum.2 + response * response);
+            }
         }
-        let means: Vec<f64> = sums.iter().map(|(sum, count)| sum / count).collect();
-        relaxation_s(&means, SLICE_S)
+        let second = |(count, sum, squares): (f64, f64, f64)| {
+            let mean = sum / count;
+            Second { count, mean, deviation: (squares / count - mean * mean).max(0.0).sqrt() }
+        };
+        let seconds: Vec<Second> = sums.into_iter().filter(|sum| sum.0 > 0.0).map(second).collect();
+        pilot::memory(&seconds)
     }
 
     fn responses(&mut self, side: usize, arrivals: &[f64]) -> Vec<f64> {
