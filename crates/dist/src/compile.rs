@@ -169,8 +169,9 @@ fn flags(sources: &Sources, more: &[&str]) -> OsString {
     let remap = |(folder, name): (PathBuf, &str)| {
         format!("--remap-path-prefix={}={name}", folder.display())
     };
-    let own = "-Clink-arg=-Wl,--build-id=sha1".to_owned();
-    let flags = folders(sources).into_iter().map(remap).chain([own]);
+    // The profile asks for the latter too, and a static program kept its symbols all the same.
+    let own = ["-Clink-arg=-Wl,--build-id=sha1", "-Cstrip=symbols"].map(str::to_owned);
+    let flags = folders(sources).into_iter().map(remap).chain(own);
     let flags: Vec<String> = flags.chain(more.iter().map(|&flag| flag.to_owned())).collect();
     flags.join(UNIT).into()
 }
