@@ -4,7 +4,7 @@ use anyhow::Result;
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on};
-use plimsoll_record::{JobResults, RunRecord};
+use plimsoll_record::JobResults;
 use rustix::thread::CpuSet;
 use std::path::Path;
 use std::process::Stdio;
@@ -68,7 +68,7 @@ impl Step<'_> {
 /// not the target's: a load whose generator was the limit has fed what a load of fewer requests a second would have fed.
 fn all_was_done(record: &Path) -> bool {
     let text = std::fs::read(record).unwrap_or_default();
-    let Ok(record) = serde_json::from_slice::<RunRecord>(&text) else { return false };
+    let Ok(record) = plimsoll_record::read(&text) else { return false };
     is_done(record.verdict.kind, &record.job_results, &record.ledger)
 }
 

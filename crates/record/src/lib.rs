@@ -43,13 +43,17 @@ pub use plimsoll_core::record::{FailureSample, Machine, Network, Rates, Sink, Sl
 /// Not JSON, or not the form of a record.
 pub fn read(text: &[u8]) -> Result<RunRecord, String> {
     // Only an import has fields that may be null, and names them.
-    if std::str::from_utf8(text).is_ok_and(|text| text.contains("\"import\""))
-        && let Ok(value) = serde_json::from_slice(text)
-        && let Some(imported) = unknown::read_import(&value)
-    {
-        return imported.map_err(|(field, problem)| format!("{field}: {problem}"));
-    }
-    read_from(&mut serde_json::Deserializer::from_slice(text))
+    let may_be_import = std::str::from_utf8(text).is_ok_and(|text| text.contains("\"import\""));
+    let value = may_be_import.then(|| serde_json::from_slice(text).ok()).flatten();
+    let Some(filled) = value.as_ref().and_then(unknown::filled) else {
+        return read_from(&mut serde_json::Deserializer::from_slice(text));
+    };
+    // As a text once more: code that reads a record is large, and this way stands in the program once.
+    let text = filled.to_string();
+    let mut record: RunRecord =
+        read_from(&mut serde_json::Deserializer::from_slice(text.as_bytes()))?;
+    record.blank_unknown();
+    Ok(record)
 }
 
 /// Reads a record, or some of its fields; the error names the field that is missing or has another form.

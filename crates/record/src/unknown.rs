@@ -3,7 +3,6 @@
 //! In `run.json` such a field is `null`, and its path is in the list `import.unknown`. In memory an unknown figure with
 //! decimals is not a number (NaN), and an unknown count is 0: a reader asks [`RunRecord::is_known`] before it shows one.
 
-use crate::reading::read_value;
 use crate::{ClassRecord, Latencies, RunRecord};
 use plimsoll_core::histogram::LatencySummary;
 use serde::Serialize;
@@ -104,10 +103,11 @@ fn each_at(value: &mut Value, steps: &[&str], change: &mut impl FnMut(&mut Value
     }
 }
 
-/// Reads a record that is an import: `null` is read as unknown where the record says so, and nowhere else.
+/// Fills what is `null` in a record that is an import, where the record says that it is unknown, and nowhere else: then it can be
+/// read as any other. [`RunRecord::blank_unknown`] is due after that.
 ///
 /// `None` if the value is no import.
-pub(crate) fn read_import(value: &Value) -> Option<Result<RunRecord, (String, String)>> {
+pub(crate) fn filled(value: &Value) -> Option<Value> {
     let paths: Vec<String> = value
         .pointer(LIST)?
         .as_array()?
@@ -130,11 +130,7 @@ pub(crate) fn read_import(value: &Value) -> Option<Result<RunRecord, (String, St
     for class in filled.get_mut("classes").and_then(Value::as_object_mut).into_iter().flatten() {
         fill_failed(value, class);
     }
-    let read: Result<RunRecord, _> = read_value(filled);
-    Some(read.map(|mut record| {
-        record.blank_unknown();
-        record
-    }))
+    Some(filled)
 }
 
 /// Puts the failures of a class whose kinds are unknown into its failed checks, as those of the whole record.
