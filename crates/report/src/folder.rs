@@ -10,11 +10,12 @@ use plimsoll_core::clock::{format_utc, parse_utc};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_disk::{Disk, Real, durable};
 use plimsoll_record::{JobResults, PhaseRecord, RunRecord};
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use crate::run_json::{FAILURES, INTERVALS, RUN_JSON};
 
@@ -30,10 +31,13 @@ pub const RECORDS_FOR: &str = "PLIMSOLL_RECORDS_FOR";
 const WORD_CHARS_MAX: usize = 64;
 /// Number of other ids that are tried when a folder exists already.
 const ATTEMPTS_MAX: u64 = 100;
+/// Permissions of a run's folder: only its owner can look into it, since a record has samples of requests and replies.
+const PERMISSIONS: u32 = 0o700;
 
 /// The folder of one run.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
     run_id: String,
     job: String,
@@ -67,11 +71,25 @@ impl RunFolder {
         naming: Naming,
         started_wall_us: u64,
     ) -> Result<RunFolder, RecordError> {
+        Self::create_on(Arc::new(Real), runs_dir, job, naming, started_wall_us)
+    }
+
+    /// The same on any disk. When it returns, the folder and its `run.json` are on it.
+    ///
+    /// # Errors
+    /// As [`RunFolder::create`].
+    pub fn create_on(
+        disk: Arc<dyn Disk>,
+        runs_dir: &Path,
+        job: &str,
+        naming: Naming,
+        started_wall_us: u64,
+    ) -> Result<RunFolder, RecordError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| RecordError::Create { path, source }
         };
-        fs::create_dir_all(runs_dir).map_err(failed(runs_dir))?;
+        durable::create_folders(&*disk, runs_dir).map_err(failed(runs_dir))?;
         let named = std::env::var(RECORDS_FOR).ok();
         let job_word = folder_word(named.as_deref().unwrap_or(job));
         let mut stem = format!("{}-{job_word}", folder_time(started_wall_us));
@@ -82,13 +100,17 @@ impl RunFolder {
         for attempt in 0..ATTEMPTS_MAX {
             let run_id = format!("{:08x}", splitmix64(salt.wrapping_add(attempt)) >> 32);
             let path = runs_dir.join(format!("{stem}-{run_id}"));
-            match private(&path) {
+            match disk.create_folder(&path, PERMISSIONS) {
                 Ok(()) => {
                     let job = job.to_owned();
-                    let folder = RunFolder { path, run_id, job, naming, started_wall_us };
+                    let folder = RunFolder { disk, path, run_id, job, naming, started_wall_us };
+                    let begun = folder.begin(&folder.header()).and_then(|()| {
+                        durable::sync_name(&*folder.disk, &folder.path)
+                            .map_err(failed(&folder.path))
+                    });
                     // Nothing was sent yet, so there is no result that could be printed all the same.
-                    if let Err(error) = folder.begin(&folder.header()) {
-                        let _ = fs::remove_dir_all(&folder.path);
+                    if let Err(error) = begun {
+                        let _ = folder.disk.remove_folder(&folder.path);
                         return Err(match error {
                             RecordError::Write { source, .. } => failed(&folder.path)(source),
                             other => other,
@@ -111,6 +133,7 @@ impl RunFolder {
     pub fn reopen(path: &Path) -> Result<RunFolder, RecordError> {
         let record = crate::load::load(path)?.record;
         let folder = RunFolder {
+            disk: Arc::new(Real),
             path: path.to_owned(),
             run_id: record.run_id,
             job: record.job,
@@ -119,6 +142,12 @@ impl RunFolder {
         };
         announce(&folder.path);
         Ok(folder)
+    }
+
+    /// Returns the disk that it is on.
+    #[must_use]
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
     }
 
     /// Returns its path.
@@ -177,7 +206,7 @@ impl RunFolder {
     /// # Errors
     /// When its files cannot be made.
     pub fn journal(&self, header: &RecordHeader) -> Result<Journal, RecordError> {
-        Journal::create(&self.path, (&self.run_id, self.started_wall_us), header)
+        Journal::create(&self.disk, &self.path, (&self.run_id, self.started_wall_us), header)
     }
 
     /// Puts the finished record in the place of the early one, so that there is always a whole `run.json`.
@@ -196,13 +225,8 @@ impl RunFolder {
             None,
             "cannot be read again"
         );
-        replace(&self.path, &text)
+        replace(&*self.disk, &self.path, &text)
     }
-}
-
-/// Makes a folder that only its owner can look into: a record has samples of requests and replies.
-fn private(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 /// Puts sections into the `run.json` of a run that has ended or was cut, each in the place of one with the same key.
@@ -212,23 +236,14 @@ fn private(path: &Path) -> io::Result<()> {
 pub fn amend(folder: &Path, results: JobResults) -> Result<(), RecordError> {
     let mut record = read_run_json(folder)?;
     record.job_results.extend(results);
-    replace(folder, &json::pretty(&record))
+    replace(&Real, folder, &json::pretty(&record))
 }
 
-/// Puts a new `run.json` in the place of the old one in one step.
-fn replace(folder: &Path, text: &str) -> Result<(), RecordError> {
+/// Puts a new `run.json` in the place of the old one in one step. When it returns, the new one is on the disk.
+fn replace(disk: &dyn Disk, folder: &Path, text: &str) -> Result<(), RecordError> {
     let path = folder.join(RUN_JSON);
-    let temporary = folder.join("run.json.new");
-    let write = || -> io::Result<()> {
-        let mut file = fs::File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        fs::rename(&temporary, &path)
-    };
-    write().map_err(|source| {
-        // Half a file helps nobody; that it cannot be removed either changes nothing for the reader.
-        let _ = fs::remove_file(&temporary);
-        RecordError::Write { path: path.clone(), source }
-    })
+    durable::replace(disk, &folder.join("run.json.new"), &path, text.as_bytes())
+        .map_err(|source| RecordError::Write { path, source })
 }
 
 /// Reports the folder of the record. A failure to report it does not stop the run.

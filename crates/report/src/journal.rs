@@ -11,10 +11,11 @@ use crate::run_json::{FAILURES, INTERVALS, open_file};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::system_error::words;
+use plimsoll_disk::{Disk, DiskFile, Mode};
 use plimsoll_record::{FailureSample, Sink};
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Most lines in `failures.ndjson`; later failures are counted only.
 pub const FAILURE_LINES_MAX: u64 = 1_000;
@@ -36,6 +37,7 @@ pub struct Journal {
     hlogs: [Appended; KINDS.len()],
     /// Log of the server's own times; made when the first of them come.
     server_log: Option<Appended>,
+    disk: Arc<dyn Disk>,
     folder: PathBuf,
     run: (String, u64),
     header: RecordHeader,
@@ -45,15 +47,16 @@ pub struct Journal {
 #[derive(Debug)]
 struct Appended {
     path: PathBuf,
-    file: File,
+    file: Box<dyn DiskFile>,
+    end: u64,
     torn: bool,
     line: Vec<u8>,
 }
 
 impl Appended {
-    fn create(path: PathBuf) -> Result<Self, RecordError> {
-        match File::create(&path) {
-            Ok(file) => Ok(Self { path, file, torn: false, line: Vec::new() }),
+    fn create(disk: &dyn Disk, path: PathBuf) -> Result<Self, RecordError> {
+        match disk.open(&path, Mode::Create) {
+            Ok(file) => Ok(Self { path, file, end: 0, torn: false, line: Vec::new() }),
             Err(source) => Err(RecordError::Write { path, source }),
         }
     }
@@ -71,19 +74,25 @@ impl Appended {
             self.line.push(b'\n');
         }
         fill(&mut self.line)?;
-        let written = self.file.write_all(&self.line);
+        let written = self.file.write_all_at(&self.line, self.end);
         self.torn = written.is_err();
+        self.end = match &written {
+            Ok(()) => self.end + self.line.len() as u64,
+            // A part of it may stand there.
+            Err(_) => self.file.length().unwrap_or(self.end),
+        };
         written
     }
 }
 
 /// Makes an interval log with its head.
 fn begin_log(
+    disk: &dyn Disk,
     folder: &Path,
     kind: &str,
     (run_id, started_us): (&str, u64),
 ) -> Result<Appended, RecordError> {
-    let mut log = Appended::create(folder.join(format!("{kind}.hlog")))?;
+    let mut log = Appended::create(disk, folder.join(format!("{kind}.hlog")))?;
     let head = hlog::head(kind, run_id, started_us);
     head.and_then(|head| log.write(|out| out.write_all(&head)))
         .map_err(|source| RecordError::Write { path: log.path.clone(), source })?;
@@ -94,20 +103,22 @@ impl Journal {
     /// Makes the files in the folder of a run with this id, which began at `started_us`, us since the Unix epoch; see
     /// [`RunFolder::journal`](crate::folder::RunFolder::journal).
     pub(crate) fn create(
+        disk: &Arc<dyn Disk>,
         folder: &Path,
         (run_id, started_us): (&str, u64),
         header: &RecordHeader,
     ) -> Result<Self, RecordError> {
         let path = |name: &str| folder.join(name);
-        let hlog = |kind: &str| begin_log(folder, kind, (run_id, started_us));
+        let hlog = |kind: &str| begin_log(&**disk, folder, kind, (run_id, started_us));
         Ok(Self {
-            intervals: Appended::create(path(INTERVALS))?,
+            intervals: Appended::create(&**disk, path(INTERVALS))?,
             failures_path: path(FAILURES),
             failures: None,
             failures_kept: 0,
             failures_left_out: 0,
             failures_bytes: 0,
             server_log: None,
+            disk: Arc::clone(disk),
             folder: folder.to_owned(),
             run: (run_id.to_owned(), started_us),
             hlogs: [hlog(KINDS[0])?, hlog(KINDS[1])?, hlog(KINDS[2])?, hlog(KINDS[3])?],
@@ -139,7 +150,7 @@ impl Journal {
         }
         if self.server_log.is_none() {
             let (run_id, started_us) = (&self.run.0, self.run.1);
-            let log = begin_log(&self.folder, "server", (run_id, started_us));
+            let log = begin_log(&*self.disk, &self.folder, "server", (run_id, started_us));
             self.server_log = Some(log.map_err(io::Error::other)?);
         }
         let (header, several) = (&self.header, interval.classes.len() > 1);
@@ -225,7 +236,7 @@ impl Sink for Journal {
         }
         if self.failures.is_none() {
             let path = self.failures_path.clone();
-            self.failures = Some(Appended::create(path).map_err(io::Error::other)?);
+            self.failures = Some(Appended::create(&*self.disk, path).map_err(io::Error::other)?);
         }
         if let Some(file) = &mut self.failures {
             file.append(|out| out.write_all(&text))?;

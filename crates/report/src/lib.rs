@@ -60,6 +60,9 @@ pub mod traces;
 pub mod trend;
 pub mod window;
 
+#[cfg(test)]
+mod lying_disk;
+
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 

@@ -1,14 +1,14 @@
 //! One process at a time: a lock that goes with the process, however it ends.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use plimsoll_disk::{Disk, Lock};
 use std::io;
 use std::path::Path;
 
 /// Keeps others out as long as it lives.
 #[derive(Debug)]
 pub struct Alone {
-    /// Closing the file ends the lock. Where a file system has no locks, it is a file and no more.
-    _file: File,
+    /// Where a file system has no locks, there is the file and no more.
+    _lock: Option<Lock>,
 }
 
 impl Alone {
@@ -16,11 +16,12 @@ impl Alone {
     ///
     /// # Errors
     /// When there can be no such file.
-    pub fn take(path: &Path) -> io::Result<Option<Self>> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Ok(()) | Err(_) => Ok(Some(Self { _file: file })),
+    pub fn take(disk: &dyn Disk, path: &Path) -> io::Result<Option<Self>> {
+        match disk.lock(path) {
+            Ok(lock) => Ok(Some(Self { _lock: Some(lock) })),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(_) if disk.kind(path).is_ok() => Ok(Some(Self { _lock: None })),
+            Err(error) => Err(error),
         }
     }
 }
@@ -28,15 +29,16 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     use super::Alone;
+    use plimsoll_disk::Real;
 
     #[test]
     fn one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let first = Alone::take(&path).unwrap();
-        assert!(first.is_some() && Alone::take(&path).unwrap().is_none());
+        let first = Alone::take(&Real, &path).unwrap();
+        assert!(first.is_some() && Alone::take(&Real, &path).unwrap().is_none());
         drop(first);
-        assert!(Alone::take(&path).unwrap().is_some());
-        assert!(Alone::take(&folder.path().join("no/lock")).is_err());
+        assert!(Alone::take(&Real, &path).unwrap().is_some());
+        assert!(Alone::take(&Real, &folder.path().join("no/lock")).is_err());
     }
 }

@@ -5,6 +5,7 @@ use super::alone::Alone;
 use crate::spec::MatrixSpec;
 use anyhow::{Context, Result};
 use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_disk::{Real, durable};
 use plimsoll_job::usage::usage;
 use plimsoll_record::search::{Answer, Cell, EngineRecord, Load, Probe, TimeSpent};
 use plimsoll_report::folder::{RUN_JSON, RunFolder};
@@ -12,7 +13,6 @@ use plimsoll_report::load::load;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The matrix as it was asked for.
@@ -76,10 +76,12 @@ impl State {
     /// When the folder cannot be written.
     pub fn begin(folder: Option<RunFolder>, spec: &MatrixSpec) -> Result<Self> {
         let mut state = Self::empty(folder);
-        if let Some(parts) = state.parts() {
+        if let (Some(parts), Some(folder)) = (state.parts(), &state.folder) {
             let shown = || parts.display().to_string();
-            fs::create_dir_all(&parts).with_context(shown)?;
-            state._alone = Alone::take(&parts.join(LOCK)).with_context(shown)?;
+            let disk = &**folder.disk();
+            durable::create_folders(disk, &parts).with_context(shown)?;
+            let alone = Alone::take(disk, &parts.join(LOCK)).with_context(shown)?;
+            state._alone = alone;
         }
         state.put(SPEC, spec)?;
         Ok(state)
@@ -109,7 +111,8 @@ impl State {
             )));
         }
         let parts = path.join(PARTS);
-        let alone = Alone::take(&parts.join(LOCK)).with_context(|| parts.display().to_string())?;
+        let alone =
+            Alone::take(&Real, &parts.join(LOCK)).with_context(|| parts.display().to_string())?;
         if alone.is_none() {
             return Err(usage(format!(
                 "{shown}: another process is measuring this matrix; wait until it ends, or start another matrix with --fresh"
@@ -132,20 +135,16 @@ impl State {
         self.folder.as_ref().map(|folder| folder.path().join(PARTS))
     }
 
-    /// Keeps a part, whole or not at all.
+    /// Keeps a part, whole or not at all. When it returns, the part is on the disk.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn put<T: Serialize>(&self, name: &str, part: &T) -> Result<()> {
-        let Some(folder) = self.parts() else { return Ok(()) };
+        let (Some(folder), Some(own)) = (self.parts(), &self.folder) else { return Ok(()) };
         let (path, temporary) = (folder.join(name), folder.join(format!(".{name}.new")));
-        let write = || -> Result<()> {
-            let mut file = fs::File::create(&temporary)?;
-            file.write_all(&serde_json::to_vec(part)?)?;
-            file.sync_data()?;
-            Ok(fs::rename(&temporary, &path)?)
-        };
-        write().with_context(|| path.display().to_string())
+        let text = serde_json::to_vec(part).with_context(|| path.display().to_string())?;
+        durable::replace(&**own.disk(), &temporary, &path, &text)
+            .with_context(|| path.display().to_string())
     }
 
     /// Everything that finished cells recorded, added up.
@@ -207,19 +206,22 @@ pub fn unfinished(runs: &Path, spec: &MatrixSpec) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
+mod lying_disk;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::spec::read;
     use plimsoll_core::verdict::Verdict;
     use plimsoll_record::search::CellKey;
 
-    fn spec(users: &str) -> MatrixSpec {
+    pub(super) fn spec(users: &str) -> MatrixSpec {
         let file =
             read(&format!("engines = [\"index\"]\nusers = {users}"), Path::new("m")).unwrap().0;
         file.resolve("[[query]]\nname = \"all\"\nkind = \"all\"").unwrap()
     }
 
-    fn cell(users: u32) -> CellPart {
+    pub(super) fn cell(users: u32) -> CellPart {
         let mut totals = Interval::new(1);
         totals.ledger.ok = u64::from(users);
         totals.to_ns = 1_000_000_000;

@@ -5,6 +5,7 @@ use crate::spec::{MatrixSpec, Place};
 use anyhow::{Context, Result, bail};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::units::{Size, Span};
+use plimsoll_disk::Real;
 use plimsoll_job::signals;
 use plimsoll_job::usage::usage;
 use plimsoll_record::search::{SizeRecord, size_label};
@@ -228,7 +229,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 fn wait_to_be_alone(path: &Path) -> Result<Alone> {
     let until_ns = now_ns() + MADE_WITHIN.ns;
     loop {
-        if let Some(alone) = Alone::take(path).with_context(|| path.display().to_string())? {
+        if let Some(alone) = Alone::take(&Real, path).with_context(|| path.display().to_string())? {
             return Ok(alone);
         }
         signals::go_on("while another process created the text")?;
