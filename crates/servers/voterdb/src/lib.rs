@@ -52,6 +52,7 @@ use log::{Folder, Found, Log, Rows, SnapshotHealth, Tell, write_snapshot};
 use log_writer::Writer;
 use mailbox::Mailbox;
 use network::Network;
+use plimsoll_disk::{Disk, Real};
 use plimsoll_serving::http::{Inbox as NewConnections, Intake, raise_descriptor_limit};
 use plimsoll_serving::stop::Stop;
 use routing::Routing;
@@ -230,13 +231,18 @@ impl Server {
     /// # Errors
     /// A configuration that cannot be, or a folder that cannot be used.
     pub fn open(config: VoterConfig) -> Result<Self, VoterError> {
+        Self::open_on(Arc::new(Real), config)
+    }
+
+    /// The same on any disk.
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, config: VoterConfig) -> Result<Self, VoterError> {
         config.validate()?;
         let routing = Routing::new(config.partitions);
         let mut partitions: Vec<Partition> =
             (0..config.partitions).map(|_| Partition::default()).collect();
         let (mut folder, mut found) = (None, Found::default());
         if let Some(path) = &config.data {
-            let open = Folder::open(path).map_err(VoterError::Data)?;
+            let open = Folder::open(disk, path).map_err(VoterError::Data)?;
             found = log::replay(&open, &mut partitions, &routing).map_err(VoterError::Data)?;
             folder = Some(Arc::new(open));
         }

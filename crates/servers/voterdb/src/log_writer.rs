@@ -4,10 +4,9 @@ use super::log::{Folder, LOG_MAGIC, Log, Part, Taken};
 use super::message::Errand;
 use super::shared::Shared;
 use plimsoll_core::clock::now_ns;
+use plimsoll_disk::{DiskFile, Mode};
 use plimsoll_serving::stop::Stop;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ pub(crate) struct Writer {
 /// The file of a log. A synchronous one is filled with zeros ahead of what is written: to put bytes in the place of others
 /// on the disk is about twice as fast as to make the file longer each time.
 struct LogFile {
-    file: File,
+    file: Box<dyn DiskFile>,
     /// Position of the next record.
     end: u64,
     /// Length of the file.
@@ -52,7 +51,7 @@ struct LogFile {
 
 impl LogFile {
     fn begin(folder: &Folder, number: u64, is_filled: bool) -> io::Result<Self> {
-        let file = File::create(folder.file(Part::Log, number))?;
+        let file = folder.open_file(&folder.file(Part::Log, number), Mode::Create)?;
         let mut made = Self { file, end: 0, length: 0, is_filled };
         made.write(LOG_MAGIC)?;
         made.file.sync_all()?;

@@ -151,6 +151,11 @@ impl Log {
         self.emptied.notify_all();
     }
 
+    /// Returns true if the file cannot be written, so that no answer will come any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.lock().has_failed
+    }
+
     /// Waits a little for the next calls of those who have just been answered, so that they share the next write with the
     /// calls that wait already. Otherwise clients who wait for their answers fall into two halves, each of which waits while the
     /// other half is written.

@@ -6,7 +6,7 @@ use crate::application::initialize;
 use crate::routing::Routing;
 use crate::sql::{self, Database, replicate};
 use crate::tables::Partition;
-use std::fs::{File, OpenOptions};
+use plimsoll_disk::{Mode, Stream};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -46,29 +46,41 @@ pub(crate) fn replay(
     let mut database = Database { partitions, routing };
     if let Some(number) = snapshot {
         let path = folder.file(Part::Snapshot, number);
-        let read = read(&path, SNAPSHOT_MAGIC, &mut database)?;
+        let read = read(folder, &path, SNAPSHOT_MAGIC, &mut database)?;
         if !read.has_ended || read.used_bytes != read.sound_bytes {
             return Err(damaged(&path, read.sound_bytes));
         }
     }
     for number in &logs {
         let path = folder.file(Part::Log, *number);
-        let read = read(&path, LOG_MAGIC, &mut database)?;
+        let read = read(folder, &path, LOG_MAGIC, &mut database)?;
         found.log_bytes += read.sound_bytes;
-        if read.used_bytes == read.sound_bytes {
-            continue;
-        }
-        if Some(number) != logs.last() {
+        let torn_bytes = read.used_bytes - read.sound_bytes;
+        if Some(number) == logs.last() {
+            found.torn_bytes = torn_bytes;
+            settle(folder, &path, read.sound_bytes)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        } else if torn_bytes > 0 {
             return Err(damaged(&path, read.sound_bytes));
         }
-        found.torn_bytes = read.used_bytes - read.sound_bytes;
-        let cut = OpenOptions::new().write(true).open(&path).and_then(|file| {
-            file.set_len(read.sound_bytes)?;
-            file.sync_all()
-        });
-        cut.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(found)
+}
+
+/// Brings what was read of the last log to the disk, and cuts the rest off, before another log follows. The process that wrote it may
+/// have been killed before its sync, or the sync may have failed: then the system shows bytes that it will never write.
+/// Written once more, they are.
+fn settle(folder: &Folder, path: &Path, length: u64) -> io::Result<()> {
+    let file = folder.open_file(path, Mode::Change)?;
+    let (mut at, mut bytes) = (0, vec![0; READ_BYTES]);
+    while at < length {
+        let count = (length - at).min(READ_BYTES as u64) as usize;
+        file.read_exact_at(&mut bytes[..count], at)?;
+        file.write_all_at(&bytes[..count], at)?;
+        at += count as u64;
+    }
+    file.set_length(length)?;
+    file.sync_all()
 }
 
 fn damaged(path: &Path, at: u64) -> String {
@@ -89,17 +101,23 @@ struct FileRead {
     has_ended: bool,
 }
 
-fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<FileRead, String> {
+fn read(
+    folder: &Folder,
+    path: &Path,
+    magic: &[u8; 8],
+    database: &mut Database<'_>,
+) -> Result<FileRead, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(failed)?;
-    let mut input = BufReader::with_capacity(READ_BYTES, file);
+    let file = folder.open_file(path, Mode::Read).map_err(failed)?;
+    let mut input = BufReader::with_capacity(READ_BYTES, Stream::new(file));
     let mut start = [0; 8];
     if !fill(&mut input, &mut start).map_err(failed)? {
         // A log that was made and not begun: nothing was acknowledged.
         return Ok(FileRead { used_bytes: 0, sound_bytes: 0, has_ended: false });
     }
-    if start == [0; 8] && used_bytes(&mut input, 0).map_err(failed)? == 0 {
-        // One that was filled ahead and not begun either.
+    let begun = start.iter().zip(magic).take_while(|(own, wanted)| own == wanted).count();
+    if begun < magic.len() && used_bytes(&mut input, 0).map_err(failed)? <= begun as u64 {
+        // One that was filled ahead and not begun either, or of whose first bytes a power cut has left some.
         return Ok(FileRead { used_bytes: 0, sound_bytes: 0, has_ended: false });
     }
     if start != *magic {
@@ -130,7 +148,7 @@ fn read(path: &Path, magic: &[u8; 8], database: &mut Database<'_>) -> Result<Fil
 }
 
 /// Beginning of the zeros at the end of a file, not before a given position.
-fn used_bytes(input: &mut BufReader<File>, from: u64) -> io::Result<u64> {
+fn used_bytes(input: &mut BufReader<Stream>, from: u64) -> io::Result<u64> {
     let (mut at, mut used) = (input.seek(SeekFrom::Start(from))?, from);
     loop {
         let bytes = input.fill_buf()?;

@@ -4,7 +4,7 @@ use super::folder::{Folder, Part, UNFINISHED};
 use super::record::Records;
 use super::replay::SNAPSHOT_MAGIC;
 use crate::tables::{Greeting, Partition, Replicated, Votes};
-use std::fs::File;
+use plimsoll_disk::{Mode, Stream};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Rows {
 pub(crate) fn write_snapshot(folder: &Folder, number: u64, rows: &Rows) -> io::Result<()> {
     let path = folder.file(Part::Snapshot, number);
     let unfinished = path.with_extension(UNFINISHED);
-    let mut file = File::create(&unfinished)?;
+    let mut file = Stream::new(folder.open_file(&unfinished, Mode::Create)?);
     file.write_all(SNAPSHOT_MAGIC)?;
     let (mut records, mut bytes) = (Records::default(), Vec::new());
     let mut flush = |records: &mut Records| {
@@ -67,8 +67,8 @@ pub(crate) fn write_snapshot(folder: &Folder, number: u64, rows: &Rows) -> io::R
     }
     records.end_snapshot();
     flush(&mut records)?;
-    file.sync_all()?;
-    std::fs::rename(&unfinished, &path)?;
+    file.file().sync_all()?;
+    folder.rename(&unfinished, &path)?;
     folder.sync()?;
     folder.remove_before(number)
 }

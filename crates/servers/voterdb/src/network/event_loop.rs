@@ -38,6 +38,8 @@ const EVENT_BATCH: usize = 512;
 const LOGIN_NS: u64 = 30_000_000_000;
 /// Longest time that answers may take when the server stops.
 const DRAIN_NS: u64 = 2_000_000_000;
+/// The same after the log has failed: only what is on the way already still comes.
+const FAILED_DRAIN_NS: u64 = 5_000_000;
 /// A buffer that was longer is given back when it is empty.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of messages that are not whole, over all connections of a thread. Room for a few of the longest.
@@ -132,6 +134,12 @@ impl Network {
         })
     }
 
+    /// Time that calls in flight have for their answers after a stop.
+    fn drain_ns(&self) -> u64 {
+        let has_failed = self.shared.log.as_ref().is_some_and(|log| log.has_failed());
+        if has_failed { FAILED_DRAIN_NS } else { DRAIN_NS }
+    }
+
     /// Serves until a stop is requested; then calls in flight are answered, for a while, and all connections closed.
     ///
     /// # Errors
@@ -141,7 +149,7 @@ impl Network {
         let mut until_ns = None;
         loop {
             if self.stop.is_requested() {
-                let until_ns = *until_ns.get_or_insert_with(|| now_ns() + DRAIN_NS);
+                let until_ns = *until_ns.get_or_insert_with(|| now_ns() + self.drain_ns());
                 if self.calls.is_idle() || now_ns() > until_ns {
                     return Ok(());
                 }

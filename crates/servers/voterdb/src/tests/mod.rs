@@ -5,6 +5,7 @@ mod durability;
 mod http;
 mod limits;
 mod logins;
+mod lying_disk;
 mod moments;
 mod statements;
 mod system;
@@ -59,7 +60,7 @@ impl TestServer {
         Self::serve(Server::open(config).unwrap(), http)
     }
 
-    fn serve(server: Server, http: Option<TcpListener>) -> Self {
+    pub(super) fn serve(server: Server, http: Option<TcpListener>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let http_address = http.as_ref().map(|http| http.local_addr().unwrap());
         let (address, stop) = (listener.local_addr().unwrap(), Stop::new().unwrap());
