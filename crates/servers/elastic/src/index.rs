@@ -6,12 +6,13 @@ use super::settings::Settings;
 use super::shard::{Keeping, Shard};
 use super::state::{META, State};
 use plimsoll_core::clock::wall_us;
+use plimsoll_disk::{Disk, durable};
 use plimsoll_front::Durability;
 use plimsoll_index::scan::ScanQueue;
 use serde_json::Value as Json;
-use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
 /// One index.
@@ -23,9 +24,12 @@ pub(crate) struct Index {
 /// The way new indices keep what they are given.
 #[derive(Clone, Debug)]
 pub(crate) struct Defaults {
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) durability: Durability,
     /// Queue of scans of the text, if the server does them.
     pub(crate) scans: Option<Arc<ScanQueue>>,
+    /// Shorter logs are not rewritten, bytes.
+    pub(crate) compact_from: u64,
 }
 
 impl Index {
@@ -42,8 +46,9 @@ impl Index {
         defaults: Defaults,
     ) -> io::Result<Self> {
         let folder = root.join(&uuid);
-        std::fs::create_dir_all(&folder)?;
+        durable::create_folders(&*defaults.disk, &folder)?;
         let state = State {
+            disk: Arc::clone(&defaults.disk),
             name: name.to_owned(),
             uuid,
             created_ms: wall_us() / 1000,
@@ -51,12 +56,14 @@ impl Index {
             folder,
             mapping: RwLock::new(Arc::new(mapping)),
             changing: Mutex::default(),
+            is_forgotten: AtomicBool::new(false),
         };
         let index = Self::with(Arc::new(state), defaults)?;
         // Without this file the folder is not one of an index.
         let kept = index.state.keep(&index.state.mapping());
         // What is written into the index must not be lost with its name.
-        if let Err(error) = kept.and_then(|()| File::open(root)?.sync_all()) {
+        if let Err(error) = kept.and_then(|()| index.state.disk.sync_folder(root)) {
+            let _ = index.state.forget();
             index.remove();
             return Err(error);
         }
@@ -65,8 +72,8 @@ impl Index {
 
     fn with(state: Arc<State>, defaults: Defaults) -> io::Result<Self> {
         let shards = state.settings().shards;
-        let Defaults { durability, scans } = defaults;
-        let keeping = Keeping { durability, shards, scans };
+        let Defaults { durability, scans, compact_from, .. } = defaults;
+        let keeping = Keeping { durability, shards, scans, compact_from };
         let open = |number: usize| {
             Shard::open(&state.folder.join(number.to_string()), number, keeping.clone(), &state)
         };
@@ -79,7 +86,8 @@ impl Index {
     /// # Errors
     /// When its files cannot be read.
     pub(crate) fn open(folder: &Path, defaults: Defaults) -> io::Result<Option<Self>> {
-        let bytes = match std::fs::read(folder.join(META)) {
+        let disk = Arc::clone(&defaults.disk);
+        let bytes = match plimsoll_disk::read(&*disk, &folder.join(META)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -94,6 +102,7 @@ impl Index {
         let mapping = mapping.map_err(|error| failed(&error.reason))?;
         let settings = Settings::read(&meta["settings"]).map_err(|error| failed(&error.reason))?;
         let state = State {
+            disk,
             name: text("name").ok_or_else(|| failed("no name"))?,
             uuid: text("uuid").ok_or_else(|| failed("no uuid"))?,
             created_ms: meta["created_ms"].as_u64().unwrap_or(0),
@@ -101,6 +110,7 @@ impl Index {
             folder: folder.to_owned(),
             mapping: RwLock::new(Arc::new(mapping)),
             changing: Mutex::default(),
+            is_forgotten: AtomicBool::new(false),
         };
         Self::with(Arc::new(state), defaults).map(Some)
     }
@@ -122,11 +132,10 @@ impl Index {
         }
     }
 
-    /// Ends the threads and takes the files away.
+    /// Ends the threads and takes the files away, those of an index that was forgotten. What stays is taken away at the next start.
     pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_file(self.state.folder.join(META));
         self.stop();
-        let _ = std::fs::remove_dir_all(&self.state.folder);
+        let _ = self.state.disk.remove_folder(&self.state.folder);
     }
 
     pub(crate) fn documents(&self) -> u64 {

@@ -8,6 +8,7 @@ use super::settings::Settings;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use plimsoll_core::clock::wall_us;
+use plimsoll_disk::durable;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -34,16 +35,16 @@ impl Indices {
     /// # Errors
     /// When one cannot be opened.
     pub(crate) fn open(root: PathBuf, defaults: Defaults) -> io::Result<Self> {
-        std::fs::create_dir_all(&root)?;
+        let disk = Arc::clone(&defaults.disk);
+        durable::create_folders(&*disk, &root)?;
         let mut by_name = BTreeMap::new();
-        for entry in std::fs::read_dir(&root)? {
-            let path = entry?.path();
+        for path in disk.list(&root)? {
             match Index::open(&path, defaults.clone())? {
                 Some(index) => {
                     by_name.insert(index.name().to_owned(), Arc::new(index));
                 }
                 // It was being made or removed when the server ended.
-                None => std::fs::remove_dir_all(&path)?,
+                None => disk.remove_folder(&path)?,
             }
         }
         Ok(Self {
@@ -142,16 +143,24 @@ impl Indices {
         }
     }
 
-    /// Removes an index with everything in it.
-    pub(crate) fn remove(&self, index: &Arc<Index>) {
+    /// Removes an index with everything in it. When it returns, the index is gone after a power cut too.
+    ///
+    /// # Errors
+    /// When its files cannot be removed.
+    pub(crate) fn remove(&self, index: &Arc<Index>) -> Result<(), ElasticError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let removed = {
-            let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
-            by_name.remove(index.name())
-        };
-        if let Some(index) = removed {
-            index.remove();
+        if !self.get(index.name()).is_some_and(|known| Arc::ptr_eq(&known, index)) {
+            return Ok(());
         }
+        // An index that would come back at the next start stays as it is.
+        index.state.forget().map_err(|error| {
+            ElasticError::internal(format!("cannot remove the index [{}]: {error}", index.name()))
+        })?;
+        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        by_name.remove(index.name());
+        drop(by_name);
+        index.remove();
+        Ok(())
     }
 
     /// Ends all threads.

@@ -33,10 +33,12 @@ mod values;
 
 use index::Defaults;
 use indices::Indices;
+use plimsoll_disk::Real;
 use plimsoll_front::{Answering, Api, Call, DataError, Durability, FrontConfig, Pools};
 pub use plimsoll_index::fuzzy::FuzzyMode;
 use plimsoll_index::scan::ScanQueue;
 use plimsoll_serving::stop::Stop;
+use shard::COMPACT_FROM_BYTES;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -126,7 +128,8 @@ impl Elastic {
         DataError::make_folder(&config.data_dir)?;
         let scans = (config.fuzzy == FuzzyMode::Scan)
             .then(|| Arc::new(ScanQueue::new(SCAN_QUEUE, config.scan_threads)));
-        let defaults = Defaults { durability: config.durability, scans };
+        let (disk, durability) = (Arc::new(Real), config.durability);
+        let defaults = Defaults { disk, durability, scans, compact_from: COMPACT_FROM_BYTES };
         let indices = Indices::open(config.data_dir.join("elastic"), defaults)
             .map_err(|error| DataError::data(&config.data_dir, error.to_string()))?;
         let (mode, root, pools) = (config.fuzzy, config.root, pools.clone());

@@ -4,10 +4,11 @@ use super::document;
 use super::error::ElasticError;
 use super::mapping::{Mapping, Missing};
 use super::settings::Settings;
+use plimsoll_disk::{Disk, durable};
 use serde_json::json;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tantivy::TantivyDocument;
@@ -19,6 +20,7 @@ const MAX_READS: usize = 4;
 
 /// State that requests and shards of an index share.
 pub(crate) struct State {
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) name: String,
     pub(crate) uuid: String,
     pub(crate) created_ms: u64,
@@ -27,6 +29,8 @@ pub(crate) struct State {
     pub(crate) mapping: RwLock<Arc<Mapping>>,
     /// Held while the mapping or the settings change.
     pub(crate) changing: Mutex<()>,
+    /// The file of settings and mapping is gone, for good.
+    pub(crate) is_forgotten: AtomicBool,
 }
 
 impl State {
@@ -115,7 +119,27 @@ impl State {
         Err(ElasticError::mapper(format!("Could not dynamically add mapping for field [{path}].")))
     }
 
+    /// Removes the file without which the folder is not one of an index. When it returns, the index is gone after a power cut too: its
+    /// name must not come back without its documents.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub(crate) fn forget(&self) -> io::Result<()> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.disk.remove_file(&self.folder.join(META)) {
+            // An attempt before this one came so far.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+        self.disk.sync_folder(&self.folder)?;
+        self.is_forgotten.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     pub(crate) fn keep(&self, mapping: &Mapping) -> io::Result<()> {
+        if self.is_forgotten.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the index is removed"));
+        }
         let meta = json!({
             "name": self.name,
             "uuid": self.uuid,
@@ -126,10 +150,6 @@ impl State {
         });
         let path = self.folder.join(META);
         let draft = self.folder.join("index.json.new");
-        let mut file = File::create(&draft)?;
-        file.write_all(meta.to_string().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&draft, &path)?;
-        File::open(&self.folder)?.sync_all()
+        durable::replace(&*self.disk, &draft, &path, meta.to_string().as_bytes())
     }
 }

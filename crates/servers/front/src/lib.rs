@@ -32,6 +32,7 @@ pub use request_body::{Body, BodyError, Held, WholeBody};
 use hyper::Method;
 use hyper::header::HeaderMap;
 use plimsoll_core::system_error::words;
+use plimsoll_disk::{Real, durable};
 use plimsoll_serving::STACK_BYTES;
 use plimsoll_serving::http::raise_descriptor_limit;
 use plimsoll_serving::stop::Stop;
@@ -110,12 +111,13 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Makes the folder where it is missing.
+    /// Makes the folder where it is missing. It is there after a power cut too.
     ///
     /// # Errors
     /// When it cannot be made.
     pub fn make_folder(path: &Path) -> Result<(), Self> {
-        std::fs::create_dir_all(path).map_err(|error| Self::Folder { path: path.to_owned(), error })
+        durable::create_folders(&Real, path)
+            .map_err(|error| Self::Folder { path: path.to_owned(), error })
     }
 
     /// The error of documents in a folder.

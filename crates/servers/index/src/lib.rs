@@ -9,6 +9,7 @@
 
 pub mod automaton;
 mod complement;
+pub mod directory;
 pub mod execute;
 pub mod fuzzy;
 pub mod lids;

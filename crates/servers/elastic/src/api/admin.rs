@@ -202,8 +202,8 @@ async fn remove(request: &Request<'_>, list: &str) -> Outcome {
     let ignore = request.params.flag("ignore_unavailable");
     let indices = request.app.indices.resolve(list, ignore)?;
     let app = Arc::clone(request.app);
-    let remove = move || indices.iter().for_each(|index| app.indices.remove(index));
-    on_pool(request.app, remove).await?;
+    let remove = move || indices.iter().try_for_each(|index| app.indices.remove(index));
+    on_pool(request.app, remove).await??;
     Ok(Answer::json(&json!({"acknowledged": true})))
 }
 

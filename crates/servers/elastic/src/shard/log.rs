@@ -4,11 +4,9 @@
 //! A record is its length and a checksum (4 bytes each), then kind (1), version, sequence number
 //! and row (8 each), the lengths of id and routing value (2 each), id, routing value and source.
 
-use memmap2::Mmap;
 use plimsoll_core::clock::wall_us;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use plimsoll_disk::{Contents, Disk, DiskFile, Mode};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -110,12 +108,13 @@ pub(crate) fn read_and_write(bytes: &[u8]) {
 }
 
 /// The part of the file that is mapped.
-type Mapped = RwLock<Option<Arc<Mmap>>>;
+type Mapped = RwLock<Option<Arc<Contents>>>;
 
 /// An open log. Any thread reads; one thread appends.
 pub(crate) struct Log {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
-    file: File,
+    file: Box<dyn DiskFile>,
     /// Tells this log from any other, so that an index of another one is not trusted.
     pub(crate) id: u64,
     length: AtomicU64,
@@ -126,7 +125,7 @@ pub(crate) struct Log {
 
 /// Bytes of a record, wherever they are.
 pub(crate) enum Bytes {
-    Mapped(Arc<Mmap>, usize, usize),
+    Mapped(Arc<Contents>, usize, usize),
     Owned(Vec<u8>),
 }
 
@@ -153,21 +152,20 @@ impl Log {
     ///
     /// # Errors
     /// When the file cannot be used or is something else.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Self::open_at(path, wall_us())
+    pub(crate) fn open(disk: &Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
+        Self::open_at(disk, path, wall_us())
     }
 
     /// The same with the number that a new log gets.
-    fn open_at(path: &Path, new_id: u64) -> io::Result<Self> {
+    fn open_at(disk: &Arc<dyn Disk>, path: &Path, new_id: u64) -> io::Result<Self> {
         // Left behind by a process that ended before it could take the place of the log.
-        let _ = std::fs::remove_file(beside(path));
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        let mut length = file.metadata()?.len();
+        let _ = disk.remove_file(&beside(path));
+        let file = disk.open(path, Mode::Keep)?;
+        let mut length = file.length()?;
         let mut id = new_id;
         if length < START {
             // Nothing was acknowledged before the head was there.
-            file.set_len(0)?;
+            file.set_length(0)?;
             let mut head = MAGIC.to_vec();
             head.extend_from_slice(&id.to_le_bytes());
             file.write_all_at(&head, 0)?;
@@ -175,7 +173,7 @@ impl Log {
             length = START;
         } else {
             let mut head = [0; START as usize];
-            (&file).read_exact(&mut head)?;
+            file.read_exact_at(&mut head, 0)?;
             let (magic, number) = head.split_at(8);
             if magic != MAGIC {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not a log of documents"));
@@ -183,6 +181,7 @@ impl Log {
             id = u64::from_le_bytes(number.try_into().unwrap_or_default());
         }
         Ok(Self {
+            disk: Arc::clone(disk),
             path: path.to_owned(),
             file,
             id,
@@ -203,17 +202,20 @@ impl Log {
     }
 
     /// Writes a log of those records that `keep` accepts, on the disk and in place of this one. `moved` receives the old and
-    /// the new position of each. This one can still be read.
+    /// the new position of each. This one can still be read. Nothing comes back if the new one cannot be written; then this log
+    /// stays what it is.
     ///
     /// # Errors
-    /// When a file cannot be used; then this log stays what it is.
+    /// When it is not known which of the two a start will find: no more may be written to either.
     pub(crate) fn compacted(
         &self,
         keep: impl Fn(u64, &Record<'_>) -> bool,
         mut moved: impl FnMut(&Record<'_>, u64),
-    ) -> io::Result<Self> {
+    ) -> io::Result<Option<Self>> {
         let path = beside(&self.path);
-        let mut made = Self::open_at(&path, self.id.wrapping_add(1))?;
+        let Ok(mut made) = Self::open_at(&self.disk, &path, self.id.wrapping_add(1)) else {
+            return Ok(None);
+        };
         let mut buffer = Vec::with_capacity(COPY_BYTES);
         let copied = self.replay(self.length(), |at, record| {
             if keep(at, record) {
@@ -229,16 +231,16 @@ impl Log {
         let copied = copied.and_then(|()| made.append(&buffer, false));
         let copied = copied.and_then(|()| made.file.sync_all());
         // From here on the new log is the one that a start finds.
-        if let Err(error) = copied.and_then(|()| std::fs::rename(&path, &self.path)) {
-            let _ = std::fs::remove_file(&path);
-            return Err(error);
+        if copied.and_then(|()| self.disk.rename(&path, &self.path)).is_err() {
+            let _ = self.disk.remove_file(&path);
+            return Ok(None);
         }
         if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_all()?;
+            self.disk.sync_folder(folder)?;
         }
         self.path.clone_into(&mut made.path);
         made.moved = self.end() - made.length();
-        Ok(made)
+        Ok(Some(made))
     }
 
     /// Appends whole records. On an error nothing has been appended.
@@ -251,11 +253,28 @@ impl Log {
         let written = written.and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
         if let Err(error) = written {
             // What stands behind the end is overwritten or cut off, whichever comes first.
-            let _ = self.file.set_len(length);
+            let _ = self.file.set_length(length);
             return Err(error);
         }
         self.length.store(length + records.len() as u64, Ordering::Release);
         Ok(())
+    }
+
+    /// Brings everything from a position on to the disk that an earlier process has written. It may have been killed before its sync, or the
+    /// sync may have failed: then the system shows bytes that it will never write. Written once more, they are.
+    ///
+    /// # Errors
+    /// When the system says so.
+    pub(crate) fn settle(&self, from: u64) -> io::Result<()> {
+        let (mut at, length) = (from, self.length());
+        let mut bytes = vec![0; COPY_BYTES.min(length.saturating_sub(from) as usize)];
+        while at < length {
+            let count = bytes.len().min((length - at) as usize);
+            self.file.read_exact_at(&mut bytes[..count], at)?;
+            self.file.write_all_at(&bytes[..count], at)?;
+            at += count as u64;
+        }
+        self.file.sync_data()
     }
 
     /// Brings everything to the disk.
@@ -284,7 +303,7 @@ impl Log {
     }
 
     /// A map that reaches to a position, if the file has grown enough to be worth one.
-    fn map(&self, to: u64) -> io::Result<Option<Arc<Mmap>>> {
+    fn map(&self, to: u64) -> io::Result<Option<Arc<Contents>>> {
         let current = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mapped = current.as_ref().map_or(0, |map| map.len() as u64);
         let length = self.length();
@@ -296,9 +315,9 @@ impl Log {
         if length < mapped + step {
             return Ok(None);
         }
-        // SAFETY: the file is written and cut off by this process only, and never cut off before a
-        // position that `length` has covered; a second server is kept away by the store's lock.
-        let map = Arc::new(unsafe { Mmap::map(&self.file) }?);
+        // The file is written and cut off by this process only, and never cut off before a position that `length` has covered;
+        // a second server is kept away by the store's lock.
+        let map = Arc::new(self.file.contents()?);
         *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&map));
         Ok(Some(map).filter(|map| map.len() as u64 >= to))
     }
@@ -317,8 +336,8 @@ impl Log {
         if length == START {
             return Ok(());
         }
-        // SAFETY: as in `map`; nobody writes while the log is replayed.
-        let map = unsafe { Mmap::map(&self.file) }?;
+        // As in `map`; nobody writes while the log is replayed.
+        let map = self.file.contents()?;
         let mut at = START;
         while at < length {
             let found = checked(&map, at);
@@ -326,7 +345,7 @@ impl Log {
                 if at < known {
                     return Err(damaged(at));
                 }
-                self.file.set_len(at)?;
+                self.file.set_length(at)?;
                 self.length.store(at, Ordering::Release);
                 return Ok(());
             };
@@ -347,7 +366,7 @@ fn length(lengths: &[u8; LENGTHS]) -> usize {
     u32::from_le_bytes([a, b, c, d]) as usize
 }
 
-fn in_map(map: &Arc<Mmap>, at: u64) -> Option<Bytes> {
+fn in_map(map: &Arc<Contents>, at: u64) -> Option<Bytes> {
     let start = usize::try_from(at).ok()?;
     let body = start + LENGTHS;
     let lengths: &[u8; LENGTHS] = map.get(start..body)?.try_into().ok()?;
@@ -356,7 +375,7 @@ fn in_map(map: &Arc<Mmap>, at: u64) -> Option<Bytes> {
 }
 
 /// The record at a position and where the next one begins, if it holds together.
-fn checked(map: &Mmap, at: u64) -> Option<(Record<'_>, u64)> {
+fn checked(map: &[u8], at: u64) -> Option<(Record<'_>, u64)> {
     let start = usize::try_from(at).ok()?;
     let body = start + LENGTHS;
     let lengths: &[u8; LENGTHS] = map.get(start..body)?.try_into().ok()?;
@@ -371,6 +390,12 @@ fn checked(map: &Mmap, at: u64) -> Option<(Record<'_>, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_disk::Real;
+    use plimsoll_disk::simulated::{Fault, Plan, Simulated};
+
+    fn disk() -> Arc<dyn Disk> {
+        Arc::new(Real)
+    }
 
     fn record(row: u64, source: &[u8]) -> Record<'_> {
         Record { removed: false, version: 3, sequence: 9, row, id: "é1", routing: "r", source }
@@ -380,7 +405,7 @@ mod tests {
     fn a_shorter_log_takes_the_place_of_a_longer_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("documents.log");
-        let log = Log::open(&path).unwrap();
+        let log = Log::open(&disk(), &path).unwrap();
         for row in 0..1000 {
             let mut bytes = Vec::new();
             let one = record(row, b"source");
@@ -391,6 +416,7 @@ mod tests {
         let mut places = Vec::new();
         let made = log
             .compacted(|_, record| record.row % 10 == 3, |record, at| places.push((record.row, at)))
+            .unwrap()
             .unwrap();
         assert_eq!(places.len(), 100);
         assert_eq!(made.end(), log.end());
@@ -399,7 +425,7 @@ mod tests {
         record(1000, b"more").write(&mut more);
         places.push((1000, made.length()));
         made.append(&more, true).unwrap();
-        for made in [made, Log::open(&path).unwrap()] {
+        for made in [made, Log::open(&disk(), &path).unwrap()] {
             for (row, at) in &places {
                 assert_eq!(made.read(*at).unwrap().record().unwrap().row, *row);
             }
@@ -410,10 +436,33 @@ mod tests {
     }
 
     #[test]
+    fn only_the_log_that_a_start_finds_is_written() {
+        let (path, mut checked) = (Path::new("/documents.log"), 0);
+        for at in 0..12 {
+            let simulated = Simulated::new();
+            let disk: Arc<dyn Disk> = Arc::new(simulated.clone());
+            let log = Log::open(&disk, path).unwrap();
+            disk.sync_folder(Path::new("/")).unwrap();
+            simulated.plan(Plan { at, fault: Fault::Io }, at);
+            let Ok(made) = log.compacted(|_, _| true, |_, _| {}) else { continue };
+            let log = made.unwrap_or(log);
+            if log.append(&[1; 30], true).is_err() {
+                continue;
+            }
+            checked += 1;
+            for disk in [simulated.after_kill(), simulated.after_power_cut(at)] {
+                let found = Log::open(&(Arc::new(disk) as Arc<dyn Disk>), path).unwrap();
+                assert_eq!((found.id, found.length()), (log.id, log.length()), "EIO at {at}");
+            }
+        }
+        assert!(checked > 2, "{checked}");
+    }
+
+    #[test]
     fn records_are_read_and_a_torn_one_is_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let log = Log::open(&path).unwrap();
+        let log = Log::open(&disk(), &path).unwrap();
         let mut positions = Vec::new();
         for row in 0..2000 {
             let mut bytes = Vec::new();
@@ -429,7 +478,7 @@ mod tests {
         let whole = log.length();
         log.file.write_all_at(&[7; 100], whole).unwrap();
         let (id, _) = (log.id, drop(log));
-        let log = Log::open(&path).unwrap();
+        let log = Log::open(&disk(), &path).unwrap();
         assert_eq!((log.id, log.length()), (id, whole + 100));
         let mut rows = Vec::new();
         log.replay(whole, |at, record| {

@@ -17,6 +17,7 @@ use ids::{Entry, Ids};
 use log::Bytes;
 pub(crate) use log::Log;
 use plimsoll_core::clock::now_ns;
+use plimsoll_disk::durable;
 use plimsoll_front::Durability;
 use plimsoll_index::lids::Lids;
 use plimsoll_index::row_text::RowText;
@@ -32,6 +33,7 @@ use std::time::Duration;
 use tantivy::{IndexReader, Searcher};
 use text_index::TextIndex;
 use tokio::sync::watch;
+pub(crate) use writer::COMPACT_FROM_BYTES;
 use writer::Writer;
 
 /// Batches of writes that may wait for a shard; more are refused.
@@ -49,6 +51,8 @@ pub(crate) struct Keeping {
     pub(crate) shards: usize,
     /// Queue of scans of the text, if the server does them.
     pub(crate) scans: Option<Arc<ScanQueue>>,
+    /// Shorter logs are not rewritten, bytes.
+    pub(crate) compact_from: u64,
 }
 
 /// A message to a shard's thread.
@@ -128,9 +132,9 @@ impl Shard {
         keeping: Keeping,
         state: &Arc<State>,
     ) -> io::Result<Arc<Self>> {
-        std::fs::create_dir_all(folder)?;
-        let log = Arc::new(Log::open(&folder.join("documents.log"))?);
-        std::fs::File::open(folder)?.sync_all()?;
+        durable::create_folders(&*state.disk, folder)?;
+        let log = Arc::new(Log::open(&state.disk, &folder.join("documents.log"))?);
+        state.disk.sync_folder(folder)?;
         let (text, covered) =
             TextIndex::open(&folder.join("text"), log.id, log.length(), state, keeping.shards)
                 .map_err(io::Error::other)?;

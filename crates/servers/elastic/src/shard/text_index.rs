@@ -6,10 +6,12 @@ use super::super::state::State;
 use super::log::Record;
 use super::replaced::Replaced;
 use super::segment::Draft;
+use plimsoll_disk::Disk;
+use plimsoll_index::directory;
 use plimsoll_index::row_text::RowText;
 use plimsoll_index::text::register_tokenizers;
 use std::path::{Path, PathBuf};
-use tantivy::directory::MmapDirectory;
+use std::sync::Arc;
 use tantivy::index::{IndexSettings, SegmentId};
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::Value;
@@ -30,6 +32,7 @@ const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
 
 /// An open text index and its writer.
 pub(crate) struct TextIndex {
+    disk: Arc<dyn Disk>,
     folder: PathBuf,
     /// The log that it is of.
     log: u64,
@@ -63,8 +66,15 @@ impl TextIndex {
         let blocks = state.mapping().blocks();
         let draft_bytes = (DRAFTS_BYTES / shards.max(1)).max(MIN_DRAFT_BYTES);
         let folder = folder.to_owned();
-        if let Some((index, covered)) = existing(&folder, log, log_length, blocks) {
-            match Self::with(folder.clone(), log, blocks, draft_bytes, &index) {
+        if let Some((index, covered)) = existing(&state.disk, &folder, log, log_length, blocks) {
+            match Self::with(
+                Arc::clone(&state.disk),
+                folder.clone(),
+                log,
+                blocks,
+                draft_bytes,
+                &index,
+            ) {
                 Ok(opened) => return Ok((opened, covered)),
                 // Somebody else works in the folder: it is not ours to take away.
                 Err(error @ TantivyError::LockFailure(..)) => return Err(error),
@@ -72,24 +82,24 @@ impl TextIndex {
                 Err(_) => {}
             }
         }
-        Ok((Self::fresh(folder, log, blocks, draft_bytes)?, super::log::START))
+        let disk = Arc::clone(&state.disk);
+        Ok((Self::fresh(disk, folder, log, blocks, draft_bytes)?, super::log::START))
     }
 
     fn fresh(
+        disk: Arc<dyn Disk>,
         folder: PathBuf,
         log: u64,
         blocks: usize,
         draft_bytes: usize,
     ) -> Result<Self, TantivyError> {
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder)?;
-        }
-        std::fs::create_dir_all(&folder)?;
-        let index = open(&folder, blocks)?;
-        Self::with(folder, log, blocks, draft_bytes, &index)
+        directory::emptied(&*disk, &folder)?;
+        let index = open(&disk, &folder, blocks)?;
+        Self::with(disk, folder, log, blocks, draft_bytes, &index)
     }
 
     fn with(
+        disk: Arc<dyn Disk>,
         folder: PathBuf,
         log: u64,
         blocks: usize,
@@ -106,6 +116,7 @@ impl TextIndex {
         let (draft, replaced) = (Draft::new(index.schema()), Replaced::default());
         let (merging, rows) = (Vec::new(), None);
         Ok(Self {
+            disk,
             folder,
             log,
             blocks,
@@ -137,11 +148,11 @@ impl TextIndex {
     /// # Errors
     /// When a file cannot be used.
     pub(crate) fn renewed(self, log: u64, blocks: usize) -> Result<Self, TantivyError> {
-        let Self { folder, draft_bytes, writer, rows, .. } = self;
+        let Self { disk, folder, draft_bytes, writer, rows, .. } = self;
         // A merge that still writes would put files into the folder while it is removed. Whether it ends well is of no
         // matter any more. The lock of the folder goes with the writer.
         let _ = writer.wait_merging_threads();
-        let renewed = Self::fresh(folder, log, blocks, draft_bytes)?;
+        let renewed = Self::fresh(disk, folder, log, blocks, draft_bytes)?;
         Ok(Self { rows, ..renewed })
     }
 
@@ -308,12 +319,18 @@ impl TextIndex {
 }
 
 /// The index, if it is of this log and has the columns.
-fn existing(folder: &Path, log: u64, length: u64, blocks: usize) -> Option<(Index, u64)> {
-    let directory = MmapDirectory::open(folder).ok()?;
-    if !Index::exists(&directory).ok()? {
+fn existing(
+    disk: &Arc<dyn Disk>,
+    folder: &Path,
+    log: u64,
+    length: u64,
+    blocks: usize,
+) -> Option<(Index, u64)> {
+    let directory = directory::open(disk, folder).ok()?;
+    if !Index::exists(&*directory).ok()? {
         return None;
     }
-    let index = open(folder, blocks).ok()?;
+    let index = open(disk, folder, blocks).ok()?;
     let payload = index.load_metas().ok()?.payload?;
     let mut parts = payload.split(':').map(str::parse::<u64>);
     let (of, covered) = (parts.next()?.ok()?, parts.next()?.ok()?);
@@ -322,8 +339,8 @@ fn existing(folder: &Path, log: u64, length: u64, blocks: usize) -> Option<(Inde
     whole.then_some((index, covered))
 }
 
-fn open(folder: &Path, blocks: usize) -> Result<Index, TantivyError> {
-    let directory = MmapDirectory::open(folder)?;
+fn open(disk: &Arc<dyn Disk>, folder: &Path, blocks: usize) -> Result<Index, TantivyError> {
+    let directory = directory::open(disk, folder)?;
     let settings =
         IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
     let builder = Index::builder().schema(columns(blocks)).settings(settings);

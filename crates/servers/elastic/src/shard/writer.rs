@@ -13,8 +13,9 @@ use super::text_index::TextIndex;
 use super::{Keeping, Message, Shard};
 use plimsoll_core::clock::now_ns;
 use plimsoll_front::Durability;
+pub(crate) use renewing::COMPACT_FROM_BYTES;
+use renewing::FACTOR;
 pub(super) use renewing::START_FACTOR;
-use renewing::{COMPACT_FROM_BYTES, FACTOR};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::io;
@@ -74,6 +75,7 @@ impl Writer {
         keeping: Keeping,
         searchable: watch::Sender<u64>,
     ) -> Self {
+        let compact_from = keeping.compact_from;
         Self {
             shard,
             state,
@@ -87,7 +89,7 @@ impl Writer {
             next_sequence: 0,
             sync_due_ns: None,
             last_commit: Duration::ZERO,
-            compact_from: COMPACT_FROM_BYTES,
+            compact_from,
         }
     }
 

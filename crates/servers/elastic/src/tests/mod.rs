@@ -5,6 +5,7 @@ mod api_tests;
 mod durability;
 mod errors;
 mod fuzzy_modes;
+mod lying_disk;
 mod mappings;
 mod refreshing;
 mod scan_mode;

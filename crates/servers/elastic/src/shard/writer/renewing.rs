@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 pub(in super::super) const START_FACTOR: u64 = 2;
 pub(super) const FACTOR: u64 = 4;
 /// Shorter logs stay as they are, bytes.
-pub(super) const COMPACT_FROM_BYTES: u64 = 16 << 20;
+pub(crate) const COMPACT_FROM_BYTES: u64 = 16 << 20;
 
 impl Writer {
     /// Reads the log; brings what stands behind a position into the text index.
@@ -41,6 +41,8 @@ impl Writer {
         })?;
         shard.counters.next_sequence.store(self.next_sequence, Ordering::Relaxed);
         if log.length() > covered {
+            // The text index must not know of more than there is in the log after a power cut.
+            log.settle(covered)?;
             self.commit()?;
         }
         self.searchable.send_replace(log.end());
@@ -83,7 +85,7 @@ impl Writer {
     /// content, and the text index after it. Searches continue in the old ones.
     ///
     /// # Errors
-    /// When the text index fails. A log that cannot be rewritten is kept.
+    /// When the text index fails, or it is not known which log is in place. One that cannot be rewritten is kept.
     pub(crate) fn compact(&mut self, factor: u64) -> io::Result<()> {
         let shard = Arc::clone(&self.shard);
         let (log, live) = (shard.log(), shard.truth().ids.live_bytes());
@@ -103,12 +105,12 @@ impl Writer {
                 ids.insert(key(record.id), Entry::of(at, record));
             },
         );
-        let Ok(made) = made else {
+        let Some(made) = made? else {
             // There may be no room for it now. It is tried again when there is more to be won.
             self.compact_from = log.length().saturating_mul(2);
             return Ok(());
         };
-        self.compact_from = COMPACT_FROM_BYTES;
+        self.compact_from = self.keeping.compact_from;
         *shard.truth_mut() = Truth { ids, log: Arc::new(made) };
         self.sync_due_ns = None;
         let blocks = self.text()?.blocks();
