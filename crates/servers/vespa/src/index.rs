@@ -3,13 +3,14 @@
 use super::mapping::IndexSchema;
 use super::store::{Change, IndexMessage, Store, StoreError};
 use plimsoll_core::clock::now_ns;
+use plimsoll_disk::{Disk, durable};
+use plimsoll_index::directory;
 use plimsoll_index::text::register_tokenizers;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
-use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyError, Term};
@@ -64,13 +65,12 @@ impl Indexer {
     ) -> Result<Self, IndexError> {
         let schema = IndexSchema::new(Arc::clone(&store.schemas));
         let folder_error = |error| IndexError::Folder { path: folder.display().to_string(), error };
-        std::fs::create_dir_all(folder).map_err(folder_error)?;
+        durable::create_folders(&*store.disk, folder).map_err(folder_error)?;
         let (index, covered) = match open_existing(folder, &schema, store) {
             Some((index, covered)) => (index, Some(covered)),
             None => {
-                std::fs::remove_dir_all(folder).map_err(folder_error)?;
-                std::fs::create_dir_all(folder).map_err(folder_error)?;
-                (open_index(folder, &schema)?, None)
+                directory::emptied(&*store.disk, folder).map_err(folder_error)?;
+                (open_index(&store.disk, folder, &schema)?, None)
             }
         };
         let options = IndexWriterOptions::builder()
@@ -212,7 +212,7 @@ fn payload(store: u64, sequence: u64) -> String {
 
 /// The index, if it is one of this store that the store's changes can bring up to date.
 fn open_existing(folder: &Path, schema: &IndexSchema, store: &Store) -> Option<(Index, u64)> {
-    let index = open_index(folder, schema).ok()?;
+    let index = open_index(&store.disk, folder, schema).ok()?;
     let metas = index.load_metas().ok()?;
     let mut parts = metas.payload.as_deref()?.split(':').map(str::parse::<u64>);
     let (id, sequence, form) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
@@ -222,8 +222,12 @@ fn open_existing(folder: &Path, schema: &IndexSchema, store: &Store) -> Option<(
     (ours && pruned <= sequence && sequence <= committed).then_some((index, sequence))
 }
 
-fn open_index(folder: &Path, schema: &IndexSchema) -> Result<Index, TantivyError> {
-    let directory = MmapDirectory::open(folder)?;
+fn open_index(
+    disk: &Arc<dyn Disk>,
+    folder: &Path,
+    schema: &IndexSchema,
+) -> Result<Index, TantivyError> {
+    let directory = directory::open(disk, folder)?;
     let mut index = Index::open_or_create(directory, schema.columns.clone())?;
     register_tokenizers(&mut index);
     Ok(index)

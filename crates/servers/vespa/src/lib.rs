@@ -43,6 +43,7 @@ use benchmark_headers::HeaderCase;
 use container::Container;
 use index::{IndexError, Indexer};
 use mapping::IndexSchema;
+use plimsoll_disk::{Disk, Real};
 pub use plimsoll_documents::schema::SchemaError;
 use plimsoll_documents::schema::{DEFAULT_CLUSTER, Schemas};
 use plimsoll_front::{
@@ -231,12 +232,13 @@ impl Vespa {
         let folder = config.data_dir.clone();
         DataError::make_folder(&folder)?;
         let data = |message| VespaError::Data(DataError::data(&folder, message));
-        let store =
-            Store::open(&folder.join("documents.redb"), config.durability, Arc::clone(&schemas))
-                .map_err(|error| match error {
-                    StoreError::Former => VespaError::Former { path: folder.clone() },
-                    error => data(error.to_string()),
-                })?;
+        let (disk, file): (Arc<dyn Disk>, _) = (Arc::new(Real), folder.join("documents.redb"));
+        let store = Store::open(&disk, &file, config.durability, Arc::clone(&schemas)).map_err(
+            |error| match error {
+                StoreError::Former => VespaError::Former { path: folder.clone() },
+                error => data(error.to_string()),
+            },
+        )?;
         let indexer = Indexer::open(&folder.join("index"), &store, config.refresh_interval)
             .map_err(|error: IndexError| data(error.to_string()))?;
         let operations = containers.max(1) * config.operations();

@@ -5,8 +5,11 @@
 //! Each commit also notes the documents it changed in a table of changes, from which the index
 //! catches up after a crash; the notes go away once a commit of the index has covered them.
 
+mod backend;
 mod fetched;
 pub(crate) mod key;
+#[cfg(test)]
+mod lying_disk;
 mod prune;
 mod record;
 mod scan;
@@ -20,6 +23,7 @@ pub(crate) use scan::{Found, Start};
 pub(crate) use write::{Operation, Test, Write, WriteError, WriterMessage, Written};
 
 use plimsoll_core::clock::{now_ns, wall_us};
+use plimsoll_disk::{Disk, durable};
 use plimsoll_documents::document::{Document, Values};
 use plimsoll_documents::encoding::DecodeError;
 use plimsoll_documents::filter::Filter;
@@ -109,6 +113,12 @@ errors_of_redb!(
     TransactionError
 );
 
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        redb::Error::Io(error).into()
+    }
+}
+
 impl From<DecodeError> for StoreError {
     fn from(error: DecodeError) -> Self {
         Self::Failed(error.to_string())
@@ -164,6 +174,7 @@ impl Progress {
 #[derive(Clone)]
 pub(crate) struct Store {
     db: Arc<Database>,
+    pub(crate) disk: Arc<dyn Disk>,
     durability: Durability,
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) progress: Arc<Progress>,
@@ -186,17 +197,35 @@ fn document(
     Ok(Some((header, Document { id: id.to_owned(), values })))
 }
 
+/// Makes the file, beside its place: redb takes no file that it has made by half. When it returns, the file is on the disk, name and
+/// all.
+fn make(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
+    let unfinished = path.with_extension("redb.new");
+    if backend::exists(&**disk, &unfinished)? {
+        disk.remove_file(&unfinished)?;
+    }
+    let db = backend::database(disk, &unfinished)?;
+    db.begin_write()?.commit()?;
+    drop(db);
+    disk.rename(&unfinished, path)?;
+    Ok(durable::sync_name(&**disk, path)?)
+}
+
 impl Store {
     /// Opens the file, or makes it.
     ///
     /// # Errors
     /// When the file is in use, damaged, of an earlier version, or cannot be written.
     pub(crate) fn open(
+        disk: &Arc<dyn Disk>,
         path: &Path,
         durability: Durability,
         schemas: Arc<Schemas>,
     ) -> Result<Self, StoreError> {
-        let db = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
+        if !backend::exists(&**disk, path)? {
+            make(disk, path)?;
+        }
+        let db = backend::database(disk, path)?;
         let reading = db.begin_read()?;
         let former = reading
             .list_tables()?
@@ -223,7 +252,8 @@ impl Store {
             id
         };
         transaction.commit()?;
-        Ok(Self { db: Arc::new(db), durability, schemas, progress: Arc::new(progress), id })
+        let disk = Arc::clone(disk);
+        Ok(Self { db: Arc::new(db), disk, durability, schemas, progress: Arc::new(progress), id })
     }
 
     fn records(&self) -> Result<RecordTable, StoreError> {

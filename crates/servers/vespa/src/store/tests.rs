@@ -13,6 +13,10 @@ fn schemas() -> Arc<Schemas> {
     Arc::new(Schemas::built_in("plimsoll"))
 }
 
+fn disk() -> Arc<dyn plimsoll_disk::Disk> {
+    Arc::new(plimsoll_disk::Real)
+}
+
 /// A store with its writing thread, and nobody who indexes.
 struct Running {
     store: Store,
@@ -23,7 +27,7 @@ struct Running {
 
 impl Running {
     fn open(path: &std::path::Path, durability: Durability) -> Self {
-        let store = Store::open(path, durability, schemas()).unwrap();
+        let store = Store::open(&disk(), path, durability, schemas()).unwrap();
         let (writes, queue) = sync_channel(64);
         let (index, changes) = sync_channel(64);
         let writing = store.clone();

@@ -1,0 +1,169 @@
+//! The store and the index behind it on a disk that loses what was not synced, and fails.
+
+use super::*;
+use crate::index::Indexer;
+use plimsoll_disk::simulated::{Forgets, Simulated};
+use plimsoll_disk::sweep::{self, Start};
+use plimsoll_documents::value::Value;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tantivy::IndexReader;
+use tokio::sync::oneshot;
+
+/// A store whose answers wait for the disk.
+struct Vespa;
+
+/// A document: its title as it was answered last, none if it was removed, and as it was asked for since.
+#[derive(Default)]
+struct Fate {
+    answered: Option<u8>,
+    asked: Vec<Option<u8>>,
+}
+
+type Fates = BTreeMap<String, Fate>;
+
+/// The open store with its threads.
+struct Running {
+    store: Store,
+    writes: SyncSender<WriterMessage>,
+    index: SyncSender<IndexMessage>,
+    reader: IndexReader,
+    threads: [JoinHandle<()>; 2],
+}
+
+impl Running {
+    fn open(disk: &Simulated) -> Result<Self, String> {
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        let folder = Path::new("/home/data");
+        durable::create_folders(&*disk, folder).map_err(|error| error.to_string())?;
+        let schemas = Arc::new(Schemas::built_in("plimsoll"));
+        let store = Store::open(&disk, &folder.join("documents.redb"), Durability::Sync, schemas)
+            .map_err(|error| error.to_string())?;
+        let indexer = Indexer::open(&folder.join("index"), &store, Duration::from_secs(60))
+            .map_err(|error| error.to_string())?;
+        let reader = indexer.reader();
+        let (writes, queue) = sync_channel(64);
+        let (index, changes) = sync_channel(64);
+        let (writing, to_index) = (store.clone(), index.clone());
+        let writer = std::thread::spawn(move || writing.write_until_stopped(&queue, &to_index));
+        // Writes that come after the index has failed are refused.
+        let indexing = std::thread::spawn(move || drop(indexer.follow(&changes)));
+        Ok(Self { store, writes, index, reader, threads: [writer, indexing] })
+    }
+
+    fn write(&self, id: &str, title: Option<u8>, fates: &mut Fates) {
+        let fate = fates.entry(id.to_owned()).or_default();
+        fate.asked.push(title);
+        let operation = match title {
+            None => Operation::Remove,
+            Some(title) => {
+                let values = titled(title);
+                Operation::Put { record: Record::new(&values, &self.store.schemas), values }
+            }
+        };
+        let (done, answer) = oneshot::channel();
+        let write = Write {
+            key: key::key(&document_id(id)),
+            operation,
+            test: Test::default(),
+            create: false,
+            sent_ns: now_ns(),
+            done,
+            _place: None,
+            _body: None,
+        };
+        let sent = self.writes.send(WriterMessage::Write(Box::new(write)));
+        if sent.is_ok() && matches!(answer.blocking_recv(), Ok(Ok(_))) {
+            *fate = Fate { answered: title, asked: Vec::new() };
+        }
+    }
+
+    /// Ends the threads. A panic of one of them is a defect.
+    fn close(self, disk: &Simulated, is_clean: bool) {
+        if !is_clean {
+            disk.switch_off();
+        }
+        let _ = self.writes.send(WriterMessage::Stop);
+        let [writer, indexing] = self.threads;
+        writer.join().unwrap();
+        let _ = self.index.send(IndexMessage::Stop);
+        indexing.join().unwrap();
+    }
+}
+
+fn document_id(name: &str) -> DocumentId {
+    DocumentId::parse(&format!("id:a:doc::{name}")).unwrap()
+}
+
+fn titled(title: u8) -> Values {
+    let mut values = Values::default();
+    values.set(0, Some(Value::String(format!("title {title}"))));
+    values
+}
+
+impl sweep::Store for Vespa {
+    type Acknowledged = Fates;
+
+    fn name(&self) -> &'static str {
+        "document store and index of Vespa's API"
+    }
+
+    fn work(&self, disk: &Simulated) -> Fates {
+        let mut fates = Fates::new();
+        let Ok(running) = Running::open(disk) else { return fates };
+        running.write("one", Some(1), &mut fates);
+        running.write("two", Some(2), &mut fates);
+        running.write("one", None, &mut fates);
+        running.write("two", Some(3), &mut fates);
+        running.close(disk, true);
+        let Ok(running) = Running::open(disk) else { return fates };
+        running.write("three", Some(4), &mut fates);
+        running.write("one", Some(5), &mut fates);
+        running.close(disk, false);
+        fates
+    }
+
+    fn start(&self, disk: &Simulated, fates: &Fates) -> Start {
+        match Running::open(disk) {
+            Err(error) => Start::Said(error),
+            Ok(running) => {
+                let judged = judge(&running, fates);
+                running.close(disk, false);
+                judged
+            }
+        }
+    }
+}
+
+fn judge(running: &Running, fates: &Fates) -> Start {
+    for (id, fate) in fates {
+        let found = match running.store.get(&document_id(id)) {
+            Ok(found) => found.map(|document| document.values),
+            Err(error) => return Start::Said(error.to_string()),
+        };
+        if found != fate.answered.map(titled)
+            && !fate.asked.iter().any(|one| found == one.map(titled))
+        {
+            return Start::Wrong(format!("{id} is {found:?}, and was {:?}", fate.answered));
+        }
+    }
+    let found = running.reader.searcher().num_docs();
+    let there = running.store.progress.documents.load(Ordering::Relaxed);
+    match found == there {
+        true => Start::Whole,
+        false => Start::Wrong(format!("{there} documents are there, and {found} are found")),
+    }
+}
+
+#[test]
+fn answered_writes_are_there_whatever_the_disk_does() {
+    sweep::must_pass(&Vespa, 7);
+}
+
+#[test]
+fn answers_before_the_sync_are_found() {
+    let finding = sweep::first_finding(&Vespa, Forgets::Files);
+    assert!(finding.is_some(), "the sweep does not see it");
+}
