@@ -132,7 +132,7 @@ impl Index {
         }
     }
 
-    /// Ends the threads and takes the files away, those of an index that was forgotten. What stays is taken away at the next start.
+    /// Ends the threads and takes the files away, those of an index that was forgotten. The next start takes the rest away.
     pub(crate) fn remove(&self) {
         self.stop();
         let _ = self.state.disk.remove_folder(&self.state.folder);

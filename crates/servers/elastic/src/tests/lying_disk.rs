@@ -5,6 +5,7 @@ use crate::indices::Indices;
 use crate::mapping::Mapping;
 use crate::settings::Settings;
 use crate::shard::{Batch, Condition, Item, Message, Operation};
+use plimsoll_disk::Disk;
 use plimsoll_disk::simulated::{Fault, Forgets, Plan, Simulated};
 use plimsoll_disk::sweep::{self, Start, Store};
 use plimsoll_front::Durability;
@@ -218,5 +219,33 @@ fn a_tail_that_was_not_synced_is_written_once_more() {
         let indices = open(&cut).unwrap();
         assert_eq!(indices.get("kept").unwrap().documents(), 2, "seed {seed}");
         close(&indices, &cut, false);
+    }
+}
+
+/// tantivy does not sync the name of its list of segments before it removes segments that are not in it any more. After a power cut the old list
+/// may be there without a part of them.
+#[test]
+fn a_text_index_without_some_of_its_files_is_made_anew() {
+    let disk = Simulated::new();
+    let indices = open(&disk).unwrap();
+    let index = indices.create("kept", Settings::default(), Mapping::default()).unwrap();
+    assert!((0..3).all(|number| write(&index, &number.to_string(), Some(number))));
+    assert!(flush(&index));
+    let text = index.state.folder.join("0/text");
+    assert!(write(&index, "0", Some(10)) && write(&index, "2", None));
+    close(&indices, &disk, false);
+    for ending in ["pos", "idx", "term", "store", "fast", "fieldnorm"] {
+        let left = disk.after_kill();
+        for path in left.list(&text).unwrap() {
+            if path.extension().is_some_and(|own| own == ending) {
+                left.remove_file(&path).unwrap();
+            }
+        }
+        let indices = open(&left).unwrap_or_else(|error| panic!("{ending}: {error}"));
+        let index = indices.get("kept").unwrap();
+        assert!(flush(&index), "{ending}");
+        let shard = &index.shards[0];
+        assert_eq!((shard.documents(), shard.searchable_documents()), (2, 2), "{ending}");
+        close(&indices, &left, false);
     }
 }

@@ -3,6 +3,7 @@
 
 use super::super::Truth;
 use super::super::ids::{Entry, Ids, key};
+use super::super::log::START;
 use super::Writer;
 use std::io;
 use std::sync::Arc;
@@ -15,15 +16,30 @@ pub(super) const FACTOR: u64 = 4;
 pub(crate) const COMPACT_FROM_BYTES: u64 = 16 << 20;
 
 impl Writer {
-    /// Reads the log; brings what stands behind a position into the text index.
+    /// Reads the log; brings what stands behind a position into the text index. An index that does not hold together, of which a power
+    /// cut has left a part, is made anew.
     ///
     /// # Errors
     /// When the log is damaged or the text index fails.
     pub(crate) fn catch_up(&mut self, covered: u64) -> io::Result<()> {
+        match self.read_log(covered, covered) {
+            // Errors of the log have kinds of their own.
+            Err(error) if error.kind() == io::ErrorKind::Other && covered > START => {
+                let old = self.text.take().ok_or(error)?;
+                let (log, blocks) = (self.shard.log().id, old.blocks());
+                self.text = Some(old.renewed(log, blocks).map_err(io::Error::other)?);
+                self.read_log(covered, START)
+            }
+            done => done,
+        }
+    }
+
+    /// Reads the log, which was whole up to `known`; brings what stands behind `covered` into the text index.
+    fn read_log(&mut self, known: u64, covered: u64) -> io::Result<()> {
         let shard = Arc::clone(&self.shard);
         let state = Arc::clone(&self.state);
         let log = shard.log();
-        log.replay(covered, |at, record| {
+        log.replay(known, |at, record| {
             self.enter(key(record.id), Entry::of(at, record));
             self.next_row = self.next_row.max(record.row + u64::from(!record.removed));
             self.next_sequence = self.next_sequence.max(record.sequence + 1);
@@ -42,7 +58,7 @@ impl Writer {
         shard.counters.next_sequence.store(self.next_sequence, Ordering::Relaxed);
         if log.length() > covered {
             // The text index must not know of more than there is in the log after a power cut.
-            log.settle(covered)?;
+            log.settle(known)?;
             self.commit()?;
         }
         self.searchable.send_replace(log.end());
