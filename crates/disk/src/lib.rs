@@ -51,7 +51,7 @@ pub enum Mode {
 /// The kind of a name in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Anything that is no folder.
+    /// Anything but a folder.
     File,
     /// A folder.
     Folder,
@@ -155,7 +155,7 @@ pub trait DiskFile: Debug + Send + Sync {
     /// See [`DiskFile::read_at`].
     fn sync_all(&self) -> io::Result<()>;
 
-    /// Returns the content of the file: a map of it, or a copy. Nobody may make the file shorter while it is in use.
+    /// Returns the content of the file: a map of it, or a copy. The file must not become shorter while it is in use.
     ///
     /// # Errors
     /// See [`DiskFile::read_at`].

@@ -34,7 +34,7 @@ pub enum Start {
 
 /// A store, and what is done with it.
 pub trait Store {
-    /// What it had acknowledged as durable when the work ended.
+    /// The promises of the store when the work ended.
     type Acknowledged;
 
     /// The name in the table.
@@ -54,6 +54,8 @@ pub struct Swept {
     pub name: &'static str,
     /// Seeds for each operation.
     pub seeds: u64,
+    /// Distance between two operations that were tried.
+    pub every: usize,
     /// Operations of the work.
     pub operations: u64,
     /// Operations of a start.
@@ -75,7 +77,7 @@ pub struct Swept {
 pub struct Finding {
     /// The faults that led to it, and the seed.
     pub after: String,
-    /// What is wrong.
+    /// The fault of the store.
     pub what: String,
     /// The operations of the disk.
     pub lines: Vec<String>,
@@ -164,7 +166,7 @@ fn sweep_until(
     let disk = Simulated::new();
     let acknowledged = store.work(&disk);
     let operations = disk.operations();
-    let swept = Swept { name: store.name(), seeds, operations, ..Swept::default() };
+    let swept = Swept { name: store.name(), seeds, every, operations, ..Swept::default() };
     let mut sweep = Sweep { store, swept };
     let kept = disk.after_kill();
     assert_eq!(sweep.start("without a fault", &kept, &acknowledged), Some(Start::Whole));
@@ -305,9 +307,11 @@ impl Swept {
     /// findings.
     #[must_use]
     pub fn row(&self) -> String {
-        let Self {
-            name, seeds, operations, start_operations, crashes, faults, said, findings, ..
-        } = self;
+        let Self { name, operations, start_operations, crashes, faults, said, findings, .. } = self;
+        let seeds = match self.every {
+            1 => self.seeds.to_string(),
+            every => format!("{}, at each {every}th operation", self.seeds),
+        };
         format!(
             "| {name} | {seeds} | {operations} | {start_operations} | {crashes} | {faults} | {said} | {findings} |"
         )

@@ -1,4 +1,4 @@
-//! What a power cut leaves.
+//! Files and folders after a power cut.
 
 use super::nodes::{Change, FileNode, FolderNode, Node, Nodes};
 use plimsoll_core::rng::Rng;

@@ -1,8 +1,9 @@
 //! A disk in memory that loses what was not synced.
 //!
-//! What programs see is the page cache. The disk itself has what was synced, and after a power cut ([`Simulated::after_power_cut`])
-//! any part of the rest: of the writes to a file since its last sync none, all, some, or a part of one, in any order; of the names
-//! that were made, changed and removed in a folder since its last sync likewise. This is what POSIX allows; ext4 keeps more, the names in order.
+//! Programs see the page cache. The disk itself has everything that was synced. After a power cut
+//! ([`Simulated::after_power_cut`]) it has any part of the rest too: of the writes to a file since its last sync none, all, some, or
+//! a part of one, in any order; and likewise of the names that were made, changed and removed in a folder since its last sync.
+//! POSIX allows this; ext4 keeps more, the names in order.
 //!
 //! One operation can be made to fail ([`Plan`]): with EIO or ENOSPC, once or from then on, or by a power cut in the middle of it. A
 //! sync that fails has dropped the data: a later one that succeeds does not bring them to the disk.
@@ -46,7 +47,7 @@ pub enum Fault {
 pub struct Plan {
     /// Number of the operation.
     pub at: u64,
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -71,7 +72,7 @@ enum Need {
     Room,
 }
 
-/// What is to be done with an operation.
+/// The way an operation is carried out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Go,
@@ -153,7 +154,7 @@ impl Simulated {
         self.state().has_struck
     }
 
-    /// Returns true if a program did so many operations that it does not seem to end.
+    /// Returns true if a program did more operations than one that ends.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         self.state().operations >= OPERATIONS_MAX
