@@ -9,7 +9,7 @@ BENCH_TOOLS := chromium:chromium nginx:nginx-light wrk:wrk h2load:nghttp2-client
 DIST_TOOLS  := python3:python3-venv cc:gcc readelf:binutils git:git
 CHECK_TOOLS := $(DIST_TOOLS) skopeo:skopeo umoci:umoci dpkg:dpkg rpm:rpm zsh:zsh fish:fish man:man-db groff:groff unshare:util-linux curl:curl
 
-.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients
+.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk
 
 all: build
 
@@ -146,6 +146,17 @@ fuzz-corpus:
 # clients are served. About twenty minutes; writes its tables into docs/reliability.md.
 flood: build
 	PLIMSOLL=$(BIN) $(CARGO) run --release --locked --package plimsoll-hostile -- all --page docs/reliability.md $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
+# The stores on a simulated disk that loses, tears and reorders what was not synced, and fails with EIO and ENOSPC: SEEDS seeds for each
+# operation; about twenty minutes each. Writes its table into docs/reliability.md.
+DISK_ROWS := $(CURDIR)/target/disk.rows
+disk: export PLIMSOLL_DISK_SEEDS = $(or $(SEEDS),5)
+disk: export PLIMSOLL_DISK_ROWS = $(DISK_ROWS)
+disk:
+	rm -f $(DISK_ROWS)
+	nice -n 19 $(CARGO) test --release --locked --package plimsoll-report --package plimsoll-search --package plimsoll-voterdb \
+		--package plimsoll-elastic --package plimsoll-vespa --lib -- lying_disk::
+	$(CARGO) run --release --locked --package plimsoll-disk --example page -- $(DISK_ROWS) docs/reliability.md $(PLIMSOLL_DISK_SEEDS)
+
 # What plimsoll says about itself on a loaded machine: busy neighbours, quotas, stolen time, stepped and suspended clocks, each
 # judged by an observer of arrivals; about six minutes on a machine that nobody else uses. Writes its table into
 # docs/reliability.md. As root also quotas and frozen processes.
