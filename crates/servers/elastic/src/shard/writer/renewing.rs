@@ -17,7 +17,7 @@ pub(crate) const COMPACT_FROM_BYTES: u64 = 16 << 20;
 
 impl Writer {
     /// Reads the log; brings what stands behind a position into the text index. An index that does not hold together, of which a power
-    /// cut has left a part, is made anew.
+    /// cut has left a part, is rebuilt.
     ///
     /// # Errors
     /// When the log is damaged or the text index fails.
