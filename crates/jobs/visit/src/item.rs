@@ -93,6 +93,15 @@ pub(super) fn document(object: &[u8]) -> Result<Item<'_>, ReplyError> {
     Ok(Item::Document { entry, id, id_json, rest: rest.into() })
 }
 
+/// An object that came over several lines, as it is written: on one.
+#[cold]
+pub(super) fn on_one_line(object: &[u8]) -> Result<Vec<u8>, ReplyError> {
+    // In JSON a line end stands between two values, and never in a text.
+    serde_json::from_slice::<&RawValue>(object)
+        .map_err(|error| form(&format!("a document is not JSON ({error})"), object))?;
+    Ok(object.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect())
+}
+
 /// Value of a JSON string.
 fn text(json: &[u8]) -> Result<Cow<'_, str>, ReplyError> {
     let wrong = || form("an id is not a text", json);
