@@ -187,7 +187,7 @@ impl<S: Speaker> Station<S> {
         if line.is_mute || line.open.get(&(request.handle, request.serial)) != Some(&attempt) {
             return;
         }
-        // Where answers are off their places already, another number could make it the right answer to the request in whose
+        // If answers are off their places already, another number could make it the right answer to the request in whose
         // place it comes: no client could tell.
         let is_off = S::ORDERED && self.log.ruined_ns(connection) < u64::MAX;
         let renames = matches!(fault, Some(Fault::Stranger | Fault::Flipped));

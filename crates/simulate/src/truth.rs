@@ -57,7 +57,7 @@ pub struct Log {
     pub attempts: Vec<Attempt>,
     /// Time from which nothing on a connection need be understood any more, ns.
     pub ruined: BTreeMap<u64, u64>,
-    /// Time from which the client may not have read what was said on a connection that it left, ns.
+    /// Time from which the client has perhaps not read the answers on a connection that it left, ns.
     pub left: BTreeMap<u64, u64>,
     /// Faults that were committed.
     pub faults: Counts,

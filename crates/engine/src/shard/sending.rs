@@ -76,8 +76,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Loses a connection on which nothing can be sent any more. What had come on it is read first: it may answer requests
-    /// that were sent before. To one that was not sent, nothing was said.
+    /// Loses a connection on which nothing can be sent any more. Bytes that had come on it are read first: they may answer requests
+    /// that were sent before. To a request that was not sent, nothing was said.
     #[cold]
     pub(super) fn sending_failed(&mut self, key: u32) {
         if self.connections.get(key).awaits_answer() {

@@ -221,7 +221,7 @@ impl ReplyReader {
                 .filter(|_| whole)
                 .ok_or_else(|| form("a line is not a JSON object", line))?;
             match first.key {
-                b"\"put\"" | b"\"remove\"" | b"\"id\"" => each(document(line)?),
+                b"\"put\"" | b"\"remove\"" | b"\"id\"" => each(document(&on_one_line(line)?)?),
                 b"\"continuation\"" | b"\"sessionStats\"" | b"\"message\"" => {
                     line_item(line, each)?;
                 }
@@ -302,11 +302,7 @@ impl ReplyReader {
             Some(b'{') => {
                 let Some(length) = self.end.find(&bytes[scan.at..]) else { return Ok(None) };
                 self.end = ContainerEnd::default();
-                let object = &bytes[scan.at..scan.at + length];
-                match memchr::memchr(b'\n', object) {
-                    None => each(document(object)?),
-                    Some(_) => each(document(&on_one_line(object)?)?),
-                }
+                each(document(&on_one_line(&bytes[scan.at..scan.at + length])?)?);
                 Ok(Some(scan.at + length))
             }
             Some(_) => Err(form("a document is expected", bytes)),

@@ -57,7 +57,7 @@ fn an_object_is_read() {
     );
 }
 
-/// What is written is a line for each document.
+/// Each document is written as one line.
 #[test]
 fn a_document_over_several_lines_is_put_on_one() {
     let documents = "{\n \"id\": \"id:m:m::a\",\n \"fields\": {\n  \"t\": \"\\n\"\n }\n}";
@@ -70,6 +70,13 @@ fn a_document_over_several_lines_is_put_on_one() {
     let (seen, end) = read(&[reply.as_bytes()]);
     assert_eq!(seen, ["Documents"]);
     assert!(end.unwrap_err().to_string().contains("a document is not JSON"));
+    // The same holds for a CR in an id, also in JSON lines.
+    for reply in
+        [&b"{\"documents\":[{\"id\":\"id:m:m::\ra\"}]}"[..], b"{\"put\":\"id:m:m::\ra\"}\n"]
+    {
+        let (_, end) = read(&[reply]);
+        assert!(end.unwrap_err().to_string().contains("a document is not JSON"));
+    }
 }
 
 #[test]

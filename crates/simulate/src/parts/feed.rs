@@ -283,7 +283,7 @@ fn check(text: &str, count: u64, end: &Ended, documents: &Documents, findings: &
         format!("{} operations are unsettled in a feed that went to its end", tally.unsettled)
     });
     for (path, asked) in &documents.asked {
-        // What was sent on a connection that broke then may come behind what was sent after that.
+        // A request on a connection that broke then may come behind one that was sent later.
         let mut asked = asked.clone();
         asked.sort_by_key(|(sent_ns, _)| *sent_ns);
         let is_ordered = asked.is_sorted_by_key(|(_, number)| *number);
