@@ -129,6 +129,9 @@ sabotage: build
 # The engine, its codecs and its sessions on virtual time against peers that fail on purpose: SEEDS runs of each part. Writes its
 # tables into docs/reliability.md if all parts are run. PART=http2 runs one part, FROM=1000 begins at that seed, and PART=http2
 # TRACE=4711 prints one run.
+# glibc would give the memory of each histogram back at once, which takes as long as the runs.
+simulate: export MALLOC_MMAP_THRESHOLD_ ?= 1000000000
+simulate: export MALLOC_TRIM_THRESHOLD_ ?= 1000000000
 simulate:
 	nice -n 19 $(CARGO) run --release --locked --package plimsoll-simulate -- --seeds $(or $(SEEDS),10000) --from $(or $(FROM),0) $(if $(PART),--part $(PART)) $(if $(TRACE),--trace $(TRACE)) $(if $(PART),,--page docs/reliability.md --commit $$(git rev-parse --short HEAD))
 # Every reader of foreign bytes under libFuzzer, MINUTES of all targets together or INPUTS of each, or both. Exit code 1 if there is a

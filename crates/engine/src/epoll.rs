@@ -380,6 +380,18 @@ impl Net for EpollNet {
         None
     }
 
+    fn unread(&mut self, key: u32, buffer: &mut [u8]) -> usize {
+        if matches!(self.lone.taken, Some((own, Completion::Received(_))) if own == key)
+            && let Some((_, Completion::Received(count))) = self.next_alone(buffer)
+        {
+            return count;
+        }
+        let socket = self.slots.get(key as usize).and_then(|slot| slot.socket.as_ref());
+        // The kernel gives out what came before a reset, and the reset behind it.
+        let received = socket.map(|own| rustix::net::recv(&own.fd, buffer, RecvFlags::DONTWAIT));
+        received.and_then(Result::ok).map_or(0, |(_, count)| count)
+    }
+
     fn round_trip(&self, key: u32) -> Option<RoundTrip> {
         let socket = self.slots.get(key as usize)?.socket.as_ref()?;
         tcp_info(socket.fd.as_fd().as_raw_fd())

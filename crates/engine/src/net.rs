@@ -33,6 +33,10 @@ pub trait Net {
     /// Takes the next completion of the batch; received bytes are put into `buffer`.
     fn next(&mut self, buffer: &mut [u8]) -> Option<(u32, Completion)>;
 
+    /// Takes bytes that have come on a connection on which nothing can be sent any more, whatever batch they belong to.
+    /// Returns their number; 0 when none are left.
+    fn unread(&mut self, key: u32, buffer: &mut [u8]) -> usize;
+
     /// The kernel's view of a connection's round trips, when there is one.
     fn round_trip(&self, key: u32) -> Option<RoundTrip>;
 

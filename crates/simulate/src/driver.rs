@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 /// Findings of a part that are kept, each with its seed.
-const FINDINGS_KEPT: usize = 10;
+const FINDINGS_KEPT: usize = 100;
 
 /// The seeds that are run.
 #[derive(Clone, Copy, Debug)]

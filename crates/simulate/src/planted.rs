@@ -31,6 +31,8 @@ pub enum Planted {
     FailureWithoutTime,
     /// A reading of the clock is used for a millisecond.
     StaleClock,
+    /// A reading of the clock is up to a tenth of a millisecond ahead.
+    HastyClock,
     /// Sessions call every complete reply a success.
     Credulous,
     /// A codec gives an answer to another request in flight.
@@ -45,13 +47,14 @@ pub enum Planted {
 
 impl Planted {
     /// All defects.
-    pub const ALL: [Planted; 11] = [
+    pub const ALL: [Planted; 12] = [
         Planted::CountedTwice,
         Planted::LostFailure,
         Planted::FailureAsSuccess,
         Planted::FromTheSend,
         Planted::FailureWithoutTime,
         Planted::StaleClock,
+        Planted::HastyClock,
         Planted::Credulous,
         Planted::SwappedAnswers,
         Planted::SentTwice,
@@ -70,6 +73,7 @@ impl Planted {
             Planted::FromTheSend => "response times are measured from the send",
             Planted::FailureWithoutTime => "the time of a failure is in no histogram",
             Planted::StaleClock => "a reading of the clock is used for a millisecond",
+            Planted::HastyClock => "a reading of the clock is up to 0.1 ms ahead",
             Planted::Credulous => "every complete reply is a success",
             Planted::SwappedAnswers => "two answers on a connection are swapped",
             Planted::SentTwice => "some requests are sent twice",
@@ -157,24 +161,30 @@ fn one_less(histogram: &Histogram) -> Histogram {
     less
 }
 
-/// The clock of a run; with [`Planted::StaleClock`] a reading is used for a millisecond.
+/// The clock of a run; with [`Planted::StaleClock`] a reading is used for a millisecond, with [`Planted::HastyClock`] it is ahead.
 #[derive(Clone, Debug)]
 pub struct StageClock {
     clock: VirtualClock,
     stale: Option<Rc<Cell<u64>>>,
+    is_hasty: bool,
 }
+
+/// By how much a clock is ahead at most, ns.
+const AHEAD_NS: u64 = 100_000;
 
 impl StageClock {
     /// A clock with the defect or without.
     #[must_use]
     pub fn new(clock: VirtualClock, planted: Planted) -> Self {
-        Self { clock, stale: (planted == Planted::StaleClock).then(Rc::default) }
+        let stale = (planted == Planted::StaleClock).then(Rc::default);
+        Self { clock, stale, is_hasty: planted == Planted::HastyClock }
     }
 }
 
 impl Clock for StageClock {
     fn now_ns(&self) -> u64 {
         let now_ns = self.clock.now_ns();
+        let now_ns = if self.is_hasty { now_ns.next_multiple_of(AHEAD_NS) } else { now_ns };
         let Some(stale) = &self.stale else { return now_ns };
         if now_ns >= stale.get() + 1_000_000 {
             stale.set(now_ns);

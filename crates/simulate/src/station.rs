@@ -7,7 +7,7 @@ use plimsoll_core::clock::{Clock, MILLISECOND_NS, VirtualClock};
 use plimsoll_core::rng::{Rng, derive_seed};
 use plimsoll_engine::net::NetError;
 use plimsoll_engine::sim::{Act, Acts, Arrival, Peer};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// The way a [`Station`] behaves. Times are ns.
@@ -55,7 +55,13 @@ struct Line<L> {
     is_over: bool,
     requests: u32,
     /// Requests that have begun, complete or not.
-    begun: BTreeSet<u64>,
+    begun: u32,
+    /// Of those that are not complete, the number that had begun before.
+    half: BTreeMap<(u64, u64), u32>,
+    /// Times at which the bytes that are on their way were sent, ns.
+    under_way_ns: VecDeque<u64>,
+    /// Time at which the last bytes that came were sent, ns.
+    sent_ns: u64,
     answered: u32,
     /// Attempts that are not answered, by their handles.
     open: BTreeMap<(u64, u64), usize>,
@@ -88,7 +94,8 @@ impl<S: Speaker> Station<S> {
     pub fn new(speaker: S, script: Script) -> Self {
         let rng = Rng::new(derive_seed(script.seed, "station"));
         let (lines, steps) = (BTreeMap::new(), BTreeMap::new());
-        let (log, clock) = (Log::default(), VirtualClock::new());
+        let log = Log { is_ordered: S::ORDERED, ..Log::default() };
+        let clock = VirtualClock::new();
         Self { speaker, log, clock, script, rng, lines, steps, tokens: 0 }
     }
 
@@ -110,22 +117,27 @@ impl<S: Speaker> Station<S> {
     }
 
     /// A complete request has come: it is written down, and what becomes of it is drawn.
-    fn begin(&mut self, connection: u64, request: Request, now_ns: u64, acts: &mut Acts) {
+    fn begin(&mut self, connection: u64, mut request: Request, now_ns: u64, acts: &mut Acts) {
         let attempt = self.log.attempts.len();
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        let prior = line.begun.iter().filter(|serial| **serial != request.serial).count() as u32;
-        line.begun.insert(request.serial);
+        let half = line.half.remove(&(request.handle, request.serial));
+        let prior = half.unwrap_or(line.begun);
+        line.begun += u32::from(half.is_none());
         line.requests += 1;
         let is_beyond = line.last_handle.is_some_and(|last| request.handle > last);
-        let fate = match (line.is_over, is_beyond) {
-            (true, _) => Fate::DeadOnArrival,
-            (false, true) => Fate::Unprocessed,
+        // A peer that has said goodbye before it closed vouches for what comes behind that.
+        let fate = match (is_beyond, line.is_over) {
+            (true, _) => Fate::Unprocessed,
+            (false, true) => Fate::DeadOnArrival,
             (false, false) => Fate::Broken,
         };
+        let sent_ns = line.sent_ns;
+        request.sent_ns = sent_ns;
         self.log.attempts.push(Attempt {
             serial: request.serial,
             connection,
             prior,
+            sent_ns,
             came_ns: now_ns,
             fate,
             began_ns: None,
@@ -175,6 +187,11 @@ impl<S: Speaker> Station<S> {
         if line.is_mute || line.open.get(&(request.handle, request.serial)) != Some(&attempt) {
             return;
         }
+        // If answers are off their places already, another number could make it the right answer to the request in whose
+        // place it comes: no client could tell.
+        let is_off = S::ORDERED && self.log.ruined_ns(connection) < u64::MAX;
+        let renames = matches!(fault, Some(Fault::Stranger | Fault::Flipped));
+        let fault = fault.filter(|_| !is_off || !renames);
         if fault == Some(Fault::Garbage) {
             self.speaker.forsaken(&request, &mut self.rng);
             return self.garbage(connection, attempt, now_ns, acts);
@@ -333,7 +350,8 @@ impl<S: Speaker> Station<S> {
                 continue;
             }
             if let Some(line) = self.lines.get_mut(&connection) {
-                line.begun.insert(request.serial);
+                line.half.insert((request.handle, request.serial), line.begun);
+                line.begun += 1;
             }
             if self.script.shares.fault(&mut self.rng) == Some(Fault::HalfClosed) {
                 self.log.commit(Fault::HalfClosed);
@@ -368,7 +386,10 @@ impl<S: Speaker> Peer for Station<S> {
             is_mute: false,
             is_over: false,
             requests: 0,
-            begun: BTreeSet::new(),
+            begun: 0,
+            half: BTreeMap::new(),
+            under_way_ns: VecDeque::new(),
+            sent_ns: 0,
             answered: 0,
             open: BTreeMap::new(),
             last_handle: None,
@@ -379,8 +400,15 @@ impl<S: Speaker> Peer for Station<S> {
         Arrival::Accepted { after_ns }
     }
 
+    fn sent(&mut self, connection: u64, now_ns: u64) {
+        if let Some(line) = self.lines.get_mut(&connection) {
+            line.under_way_ns.push_back(now_ns);
+        }
+    }
+
     fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
+        line.sent_ns = line.under_way_ns.pop_front().unwrap_or(line.sent_ns);
         let mut heard = Heard::default();
         self.speaker.hear(&mut line.state, bytes, &mut heard, &mut self.rng);
         self.heard(connection, heard, now_ns, acts);
@@ -416,7 +444,7 @@ impl<S: Speaker> Peer for Station<S> {
         let Some(line) = self.lines.remove(&connection) else { return };
         // The client has given the connection up with all that was on it, a little before this is known here.
         if line.requests > line.answered {
-            self.log.ruin(connection, self.clock.now_ns().saturating_sub(GIVEN_UP_NS));
+            self.log.left.insert(connection, self.clock.now_ns().saturating_sub(GIVEN_UP_NS));
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Attempt {
     pub connection: u64,
     /// Requests that had begun on the connection before.
     pub prior: u32,
+    /// Time at which the client sent its last byte, ns.
+    pub sent_ns: u64,
     /// Time at which its last byte came, ns.
     pub came_ns: u64,
     /// Its fate.
@@ -49,10 +51,14 @@ pub struct Attempt {
 /// All that the peers of a run have seen and done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
+    /// True if answers come in the order of the requests: a client that gives one up must leave the connection.
+    pub is_ordered: bool,
     /// Complete requests, in their order.
     pub attempts: Vec<Attempt>,
     /// Time from which nothing on a connection need be understood any more, ns.
     pub ruined: BTreeMap<u64, u64>,
+    /// Time from which the client has perhaps not read the answers on a connection that it left, ns.
+    pub left: BTreeMap<u64, u64>,
     /// Faults that were committed.
     pub faults: Counts,
     /// Breaches of the protocol by the client.
@@ -68,6 +74,13 @@ impl Log {
             .entry(connection)
             .and_modify(|at_ns| *at_ns = now_ns.min(*at_ns))
             .or_insert(now_ns);
+    }
+
+    /// Returns the time from which a connection is ruined, or left by the client, ns.
+    #[must_use]
+    pub fn broken_ns(&self, connection: u64) -> u64 {
+        let left_ns = self.left.get(&connection).copied().unwrap_or(u64::MAX);
+        self.ruined_ns(connection).min(left_ns)
     }
 
     /// Counts a fault.

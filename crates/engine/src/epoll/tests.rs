@@ -120,6 +120,35 @@ fn a_wait_on_an_only_connection_ends_in_time() {
     assert_eq!(net.next(&mut buffer), None);
 }
 
+/// The peer answers, and resets the connection behind that: the send fails, and the answer is still there.
+#[test]
+fn what_came_before_a_reset_can_be_read_when_a_send_has_failed() {
+    for is_taken in [false, true] {
+        let (mut net, mut peer) = alone();
+        // A socket that is closed with bytes that were not read is reset.
+        net.send(0, b"ping").unwrap();
+        peer.write_all(b"answer").unwrap();
+        if is_taken {
+            // A wait on the only connection has taken the bytes, and nobody has asked for them.
+            net.wait(now_ns() + SECOND_NS, WaitMode::Sleep);
+            assert!(is_waited_for_alone(&net) && net.lone.taken.is_some());
+        }
+        drop(peer);
+        let end_ns = now_ns() + 5 * SECOND_NS;
+        while net.send(0, b"p").is_ok() {
+            assert!(now_ns() < end_ns, "a send on a connection that was reset succeeds");
+        }
+        let mut buffer = [0u8; 4];
+        let pieces: Vec<Vec<u8>> = std::iter::from_fn(|| {
+            let count = net.unread(0, &mut buffer);
+            (count > 0).then(|| buffer[..count].to_vec())
+        })
+        .collect();
+        assert_eq!(pieces.concat(), b"answer", "taken by a wait: {is_taken}");
+        assert_eq!(net.unread(7, &mut buffer), 0, "there is no such connection");
+    }
+}
+
 #[test]
 fn a_send_never_waits() {
     let (mut net, mut peer) = alone();

@@ -192,7 +192,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.flush();
             let now_ns = self.clock.now_ns();
             self.books.sending_ends(now_ns);
-            self.grow();
+            let next_due_ns = if self.grow() { now_ns } else { next_due_ns };
             self.books.show(self.flights.len(), self.agenda.queued());
             let is_second_over = self.books.tick(now_ns, self.flights.len());
             if self.is_over(now_ns) {

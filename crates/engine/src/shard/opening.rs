@@ -3,6 +3,7 @@
 use super::Shard;
 use super::connections::State;
 use super::reason::Reason;
+use super::sending::BROKE;
 use crate::net::{Net, NetError, WaitMode};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::outcome::Failure;
@@ -120,7 +121,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let codec = self.protocol.open(&mut greeting);
         self.connections.get_mut(key).opened(codec, now_ns);
         if !greeting.is_empty() && self.line.write(key, &greeting).is_err() {
-            return self.lose(key, Failure::Reset, "the connection broke while sending");
+            return self.lose(key, Failure::Reset, BROKE);
         }
         let takes_one = self.connections.has_room(key, &self.protocol);
         let connection = self.connections.get_mut(key);
@@ -171,26 +172,30 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    /// Opens connections that will be needed.
+    /// Opens connections that will be needed. Returns true if a request that waits can use one at once.
     #[inline]
-    pub(super) fn grow(&mut self) {
-        if self.connections.may_grow() {
-            self.grow_to_need();
-        }
+    pub(super) fn grow(&mut self) -> bool {
+        self.connections.may_grow() && self.grow_to_need()
     }
 
-    fn grow_to_need(&mut self) {
+    fn grow_to_need(&mut self) -> bool {
         let slept = self.connections.slept(self.line.idle_ns());
         if !slept || self.agenda.is_done() {
-            return;
+            return false;
         }
+        let now_ns = self.clock.now_ns();
+        let mut is_usable = false;
         for _ in 0..self.connections.missing(self.flights.len(), self.protocol.depth()) {
-            let Some(key) = self.connections.take_to_open() else { return };
+            let Some(key) = self.connections.take_to_open() else { break };
             if self.connections.keep_alive() {
                 self.open(key);
             } else {
+                // Its request opens it. Before now it was not there to be used.
+                self.connections.get_mut(key).set_free_since(now_ns);
                 self.connections.give_back(key);
+                is_usable = true;
             }
         }
+        is_usable
     }
 }

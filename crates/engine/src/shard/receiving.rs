@@ -29,6 +29,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Completion::Connected => self.socket_is_up(key),
             Completion::Writable => {
                 if let Err(error) = self.line.writable(key) {
+                    self.read_unread(key);
                     self.broken(key, error);
                 }
             }
@@ -41,7 +42,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
     }
 
-    fn received(&mut self, key: u32, bytes: &[u8]) {
+    pub(super) fn received(&mut self, key: u32, bytes: &[u8]) {
         let now_ns = self.clock.now_ns();
         let measured = self.course.is_measuring(now_ns);
         self.books.counters(measured).bytes_received += bytes.len() as u64;
@@ -100,8 +101,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 if !self.line.may_answer(key, acks.len()) {
                     self.lose(key, Failure::Protocol, UNREAD_ANSWERS);
                 } else if self.line.write(key, &acks).is_err() {
-                    self.lose(key, Failure::Reset, "the connection broke while sending");
+                    self.sending_failed(key);
                 } else {
+                    self.connections.get_mut(key).all_handed_over();
                     self.line.return_plain(acks);
                     return self.serve_waiting(key);
                 }
@@ -163,7 +165,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 self.connections.give_back(key);
             }
         }
-        Fed::GoesOn
+        // Its peer has given up the only request that it was opened for.
+        let is_used_up = self.connections.get(key).is_used_up(self.connections.keep_alive());
+        if is_used_up { Fed::LastReply } else { Fed::GoesOn }
     }
 
     /// Hands a piece of a reply to its session; as long as wanted pieces come, the request has not timed out.

@@ -8,7 +8,10 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_wire::Protocol;
 
 /// Reason why a request is lost that could not be sent.
-const BROKE: &str = "the connection broke while sending";
+pub(super) const BROKE: &str = "the connection broke while sending";
+/// Bytes that are read at once from a connection that broke, and number of reads: more than a kernel holds back.
+const UNREAD_BYTES: usize = 64 << 10;
+const UNREAD_READS_MAX: usize = 1024;
 
 impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Encodes a request on an open connection and hands it to the network.
@@ -34,9 +37,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             if self.line.keep(key, place) {
                 self.flush();
             }
-        } else if self.line.hand_over(key, place).is_err() {
-            // What the peer may have said before it went was not said to this request.
-            self.lose(key, Failure::Reset, BROKE);
+        } else {
+            let handed_over = self.line.hand_over(key, place);
+            self.handed_over(key, handed_over.is_ok());
         }
         if self.connections.has_room(key, &self.protocol) {
             self.connections.give_back(key);
@@ -59,9 +62,42 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     #[inline]
     pub(super) fn flush(&mut self) {
         while let Some((key, result)) = self.line.flush_next() {
-            if result.is_err() {
-                self.lose(key, Failure::Reset, BROKE);
+            self.handed_over(key, result.is_ok());
+        }
+    }
+
+    /// Notes that the network has taken the requests of a connection, or that the connection is broken.
+    #[inline]
+    fn handed_over(&mut self, key: u32, is_taken: bool) {
+        if is_taken {
+            self.connections.get_mut(key).all_handed_over();
+        } else {
+            self.sending_failed(key);
+        }
+    }
+
+    /// Loses a connection on which nothing can be sent any more. Bytes that had come on it are read first: they may answer requests
+    /// that were sent before. To a request that was not sent, nothing was said.
+    #[cold]
+    pub(super) fn sending_failed(&mut self, key: u32) {
+        if self.connections.get(key).awaits_answer() {
+            self.read_unread(key);
+        }
+        if self.connections.get(key).is_open() {
+            self.lose(key, Failure::Reset, BROKE);
+        }
+    }
+
+    /// Reads what came on a connection before it broke.
+    #[cold]
+    pub(super) fn read_unread(&mut self, key: u32) {
+        let mut buffer = vec![0; UNREAD_BYTES];
+        for _ in 0..UNREAD_READS_MAX {
+            let count = self.line.unread(key, &mut buffer);
+            if count == 0 || !self.connections.get(key).is_open() {
+                return;
             }
+            self.received(key, &buffer[..count]);
         }
     }
 }

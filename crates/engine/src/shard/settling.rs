@@ -114,8 +114,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let flight = self.flights.get_mut(tag);
         flight.times.done_ns = now_ns;
         let (what, times, client) = (flight.what, flight.times, flight.client);
-        // Where there was no connection, nothing can have been done over it.
-        if flight.may_be_done && failure != Failure::Connect {
+        // Where there was no connection, nothing can have been done over it, but perhaps over the one that it was lost with before.
+        if flight.may_be_done && (failure != Failure::Connect || flight.retried) {
             self.sessions.lost(client, &what, failure, times);
         } else {
             self.sessions.undone(client, &what, failure, times);
@@ -206,8 +206,14 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let was_full = codec.as_ref().is_some_and(|codec| self.protocol.capacity(codec) == 0);
         let goes_on = codec.is_some_and(|codec| self.protocol.cancel(codec, tag, &mut said));
         let written = goes_on && self.line.write(key, &said).is_ok();
-        if !written {
+        if goes_on && !written {
+            return self.sending_failed(key);
+        }
+        if !goes_on {
             return self.lose(key, Failure::Reset, "closed after a timeout");
+        }
+        if self.connections.get(key).is_used_up(self.connections.keep_alive()) {
+            return self.close_in_order(key);
         }
         if self.connections.has_room(key, &self.protocol) {
             if was_full {

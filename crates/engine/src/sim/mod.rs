@@ -308,6 +308,7 @@ impl<P: Peer> Net for SimNet<P> {
         line.wants_write = taken < bytes.len();
         line.last_out_ns = line.last_out_ns.max(now_ns + latency_ns);
         let at_ns = line.last_out_ns;
+        self.peer.borrow_mut().sent(connection, now_ns);
         self.plan(at_ns, Happening::ToPeer(connection, bytes[..taken].to_vec()));
         if taken < bytes.len() {
             let writable = Delivery::Plain(Completion::Writable);
@@ -402,6 +403,25 @@ impl<P: Peer> Net for SimNet<P> {
             return Some((key, completion));
         }
         None
+    }
+
+    fn unread(&mut self, key: u32, buffer: &mut [u8]) -> usize {
+        let Some(connection) = self.keys.get(key as usize).copied().flatten() else { return 0 };
+        for queue in [&mut self.batch, &mut self.ready] {
+            let is_own = |(own, what): &(u64, Delivery)| {
+                *own == connection && matches!(what, Delivery::Bytes(_))
+            };
+            let Some(place) = queue.iter().position(is_own) else { continue };
+            let Some((_, Delivery::Bytes(mut bytes))) = queue.remove(place) else { continue };
+            let taken = bytes.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&bytes[..taken]);
+            if taken < bytes.len() {
+                bytes.drain(..taken);
+                queue.insert(place, (connection, Delivery::Bytes(bytes)));
+            }
+            return taken;
+        }
+        0
     }
 
     fn round_trip(&self, key: u32) -> Option<RoundTrip> {

@@ -10,6 +10,9 @@ pub trait Peer {
     /// Someone connects to `address`.
     fn connecting(&mut self, connection: u64, address: SocketAddr, now_ns: u64) -> Arrival;
 
+    /// Bytes have been sent that will arrive.
+    fn sent(&mut self, _connection: u64, _now_ns: u64) {}
+
     /// Bytes have arrived, in order; what the peer does about them is appended to `acts`. Bytes keep
     /// arriving on a connection that the peer has closed, until the other side has learnt of it.
     fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts);

@@ -6,6 +6,7 @@
 
 mod asker;
 mod books;
+mod breaking;
 mod bursts;
 mod calls;
 mod closing;

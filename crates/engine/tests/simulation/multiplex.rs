@@ -9,6 +9,7 @@ use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::Limits;
 use plimsoll_engine::net::NetError;
 use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
+use plimsoll_engine::sim::thread::Thread;
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet, closed_plan};
 use plimsoll_wire::{Event, Fault, Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
 use std::cell::{Cell, RefCell};
@@ -262,9 +263,20 @@ pub fn run(
     server: &Rc<RefCell<Server>>,
     asker: impl Sessions<Many> + 'static,
 ) -> ShardEnd {
+    run_on(Thread::default(), plan, depth, server, asker)
+}
+
+/// The same, driven by this thread.
+pub fn run_on(
+    thread: Thread,
+    plan: ShardPlan,
+    depth: u32,
+    server: &Rc<RefCell<Server>>,
+    asker: impl Sessions<Many> + 'static,
+) -> ShardEnd {
     let clock = VirtualClock::new();
     clock.advance_to(SECOND_NS);
-    let net = SimNet::new(clock.clone(), server.clone(), Link::default(), 1);
+    let net = SimNet::new(clock.clone(), server.clone(), Link::default(), 1).driven_by(thread);
     let seconds = Rc::new(RefCell::new(Interval::new(1)));
     let all = seconds.clone();
     let outbox = Box::new(move |message| {

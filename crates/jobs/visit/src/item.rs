@@ -93,6 +93,18 @@ pub(super) fn document(object: &[u8]) -> Result<Item<'_>, ReplyError> {
     Ok(Item::Document { entry, id, id_json, rest: rest.into() })
 }
 
+/// A document as it is written: on one line, also if it came over several.
+pub(super) fn on_one_line(object: &[u8]) -> Result<Cow<'_, [u8]>, ReplyError> {
+    let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
+    if memchr::memchr2(b'\n', b'\r', object).is_none() {
+        return Ok(Cow::Borrowed(object));
+    }
+    // In JSON a line end stands between two values, and never in a text.
+    serde_json::from_slice::<&RawValue>(object)
+        .map_err(|error| form(&format!("a document is not JSON ({error})"), object))?;
+    Ok(object.iter().map(|&byte| if is_end(byte) { b' ' } else { byte }).collect())
+}
+
 /// Value of a JSON string.
 fn text(json: &[u8]) -> Result<Cow<'_, str>, ReplyError> {
     let wrong = || form("an id is not a text", json);

@@ -3,7 +3,7 @@
 //! Vespa answers a visit in two forms: an object with the documents in an array, and, where a stream of JSON
 //! lines was asked for, a line for each document and each step of progress. The first key tells them apart.
 
-use super::item::{Item, document, line_item};
+use super::item::{Item, document, line_item, on_one_line};
 use super::json_front::Scan;
 use super::reply_error::{ITEM_BYTES_MAX, ReplyError, form};
 use plimsoll_core::holding::Hold;
@@ -221,7 +221,7 @@ impl ReplyReader {
                 .filter(|_| whole)
                 .ok_or_else(|| form("a line is not a JSON object", line))?;
             match first.key {
-                b"\"put\"" | b"\"remove\"" | b"\"id\"" => each(document(line)?),
+                b"\"put\"" | b"\"remove\"" | b"\"id\"" => each(document(&on_one_line(line)?)?),
                 b"\"continuation\"" | b"\"sessionStats\"" | b"\"message\"" => {
                     line_item(line, each)?;
                 }
@@ -302,7 +302,7 @@ impl ReplyReader {
             Some(b'{') => {
                 let Some(length) = self.end.find(&bytes[scan.at..]) else { return Ok(None) };
                 self.end = ContainerEnd::default();
-                each(document(&bytes[scan.at..scan.at + length])?);
+                each(document(&on_one_line(&bytes[scan.at..scan.at + length])?)?);
                 Ok(Some(scan.at + length))
             }
             Some(_) => Err(form("a document is expected", bytes)),

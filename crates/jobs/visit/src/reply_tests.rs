@@ -57,6 +57,28 @@ fn an_object_is_read() {
     );
 }
 
+/// Each document is written as one line.
+#[test]
+fn a_document_over_several_lines_is_put_on_one() {
+    let documents = "{\n \"id\": \"id:m:m::a\",\n \"fields\": {\n  \"t\": \"\\n\"\n }\n}";
+    let reply = format!("{{\"documents\":[{documents}],\"documentCount\":1}}");
+    let (seen, end) = read(&[reply.as_bytes()]);
+    assert_eq!(end, Ok(()));
+    assert_eq!(seen[1], r#"Put id:m:m::a "id:m:m::a",  "fields": {   "t": "\n"  } }"#);
+    // A line end inside a text is no JSON, and would be two lines of which neither is a document.
+    let reply = "{\"documents\":[{\"id\":\"id:m:m::a\",\"fields\":{\"t\":\"\r\n1a\r\n\"}}]}";
+    let (seen, end) = read(&[reply.as_bytes()]);
+    assert_eq!(seen, ["Documents"]);
+    assert!(end.unwrap_err().to_string().contains("a document is not JSON"));
+    // The same holds for a CR in an id, also in JSON lines.
+    for reply in
+        [&b"{\"documents\":[{\"id\":\"id:m:m::\ra\"}]}"[..], b"{\"put\":\"id:m:m::\ra\"}\n"]
+    {
+        let (_, end) = read(&[reply]);
+        assert!(end.unwrap_err().to_string().contains("a document is not JSON"));
+    }
+}
+
 #[test]
 fn a_long_member_in_small_pieces_is_not_read_again_with_each_of_them() {
     // With a look from the front for each piece, this takes 10^12 steps and more.

@@ -209,7 +209,12 @@ impl Speaker for FramesSpeaker {
             if line.open.insert(tag, serial).is_some() {
                 heard.offence = Some(format!("tag {tag} was in flight already"));
             }
-            heard.requests.push(Request { serial, handle: tag, text: Vec::new(), is_whole: true });
+            heard.requests.push(Request {
+                serial,
+                handle: tag,
+                is_whole: true,
+                ..Request::default()
+            });
         }
     }
 
@@ -252,8 +257,8 @@ impl Speaker for FramesSpeaker {
                 Answer::right(pieces).with(Fate::Broken)
             }
             Some(Fault::Twice) => Answer::right(vec![whole(REPLY)]).twice(),
-            // A tag that nobody uses.
-            Some(_) => Answer::right(vec![frame(REPLY, u64::MAX, serial), whole(REPLY)]),
+            // A tag that nobody uses; not as a piece of its own, with which the answer would begin.
+            Some(_) => Answer::right(vec![[frame(REPLY, u64::MAX, serial), whole(REPLY)].concat()]),
         }
     }
 }

@@ -184,7 +184,8 @@ impl Line {
         for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with(b":")) {
             text.extend([&name[..], b": ", value, b"\r\n"].concat());
         }
-        let request = Request { serial, handle: u64::from(id), text, is_whole: true };
+        let request =
+            Request { serial, handle: u64::from(id), text, is_whole: true, ..Request::default() };
         if ends {
             heard.requests.push(request);
         } else {

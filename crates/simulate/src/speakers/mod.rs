@@ -20,6 +20,8 @@ pub struct Request {
     pub serial: u64,
     /// The stream or handle that its answer must have.
     pub handle: u64,
+    /// Time at which the client sent its last byte, ns.
+    pub sent_ns: u64,
     /// Its text, where the answer depends on it.
     pub text: Vec<u8>,
     /// False if only its beginning is there.

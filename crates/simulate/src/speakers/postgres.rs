@@ -146,7 +146,12 @@ impl Line {
     fn whole(&self, serial: Option<u64>, handle: u64, heard: &mut Heard) {
         match serial {
             Some(serial) => {
-                heard.requests.push(Request { serial, handle, text: Vec::new(), is_whole: true });
+                heard.requests.push(Request {
+                    serial,
+                    handle,
+                    is_whole: true,
+                    ..Request::default()
+                });
             }
             None => heard.offence = Some("a query without a number".to_owned()),
         }

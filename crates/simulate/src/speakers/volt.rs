@@ -75,8 +75,8 @@ impl VoltSpeaker {
             Some(Ok((_, Value::BigInt(serial)))) => heard.requests.push(Request {
                 serial: serial as u64,
                 handle: call.handle as u64,
-                text: Vec::new(),
                 is_whole: true,
+                ..Request::default()
             }),
             _ => heard.offence = Some("a call without a number".to_owned()),
         }

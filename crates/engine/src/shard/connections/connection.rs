@@ -39,6 +39,8 @@ pub(in crate::shard) struct Connection<P: Protocol> {
     opening_for: Option<u32>,
     /// Requests submitted since it was opened.
     carried: u64,
+    /// Those of them that the network has taken, whole or in part.
+    handed_over: u64,
     /// Since when it could have taken a request, ns.
     free_since_ns: u64,
     backoff_ns: u64,
@@ -82,6 +84,7 @@ impl<P: Protocol> Connection<P> {
             under_way: Vec::new(),
             opening_for: None,
             carried: 0,
+            handed_over: 0,
             free_since_ns: 0,
             backoff_ns: 0,
             queued: false,
@@ -107,7 +110,7 @@ impl<P: Protocol> Connection<P> {
     pub fn reset(&mut self) {
         self.state = State::Closed;
         self.codec = None;
-        self.carried = 0;
+        (self.carried, self.handed_over) = (0, 0);
         self.tried = 0;
     }
 
@@ -252,6 +255,22 @@ impl<P: Protocol> Connection<P> {
         let is_kept = self.carried > 0;
         self.carried += 1;
         (place, is_kept)
+    }
+
+    /// The network has taken all that was submitted, whole or in part.
+    #[inline]
+    pub fn all_handed_over(&mut self) {
+        self.handed_over = self.carried;
+    }
+
+    /// Returns true if a request is in flight that the network had taken: only then is what comes an answer.
+    pub fn awaits_answer(&self) -> bool {
+        self.under_way.len() as u64 > self.carried - self.handed_over
+    }
+
+    /// Returns true if it has carried its only request, where each has a connection of its own, and that has ended.
+    pub fn is_used_up(&self, keep_alive: bool) -> bool {
+        !keep_alive && self.carried > 0 && self.under_way.is_empty()
     }
 
     /// Takes a request off its place, if it stands there: thousands may be in flight. Another one may have come to

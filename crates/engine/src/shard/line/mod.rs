@@ -247,6 +247,11 @@ impl<N: Net> Line<N> {
         self.net.next(buffer)
     }
 
+    /// Takes bytes that came on a connection before it broke; how many, and 0 when none are left.
+    pub fn unread(&mut self, key: u32, buffer: &mut [u8]) -> usize {
+        self.net.unread(key, buffer)
+    }
+
     /// Lends the buffer for what [`Line::decrypt`] decrypts, empty.
     pub fn take_decrypted(&mut self) -> Vec<u8> {
         let mut decrypted = std::mem::take(&mut self.decrypted);

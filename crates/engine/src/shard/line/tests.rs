@@ -32,6 +32,10 @@ impl Net for Paper {
         None
     }
 
+    fn unread(&mut self, _: u32, _: &mut [u8]) -> usize {
+        0
+    }
+
     fn round_trip(&self, _: u32) -> Option<RoundTrip> {
         None
     }
