@@ -1,6 +1,6 @@
 //! The pilot: one run of each side, from which the length of blocks and of their beginnings follows.
 //!
-//! What its seconds show, and what follows from that, is decided in [`plimsoll_decide::pilot`].
+//! Its findings, and the plan that follows from them, are decided in [`plimsoll_decide::pilot`].
 
 use crate::arms::Arm;
 use crate::blocks::{Blocks, Ended, Order};

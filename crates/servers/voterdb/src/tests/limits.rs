@@ -102,10 +102,7 @@ fn who_never_reads_is_let_go_and_who_reads_slowly_is_not() {
 
 /// The honest client has its answers while others send more calls than are ever answered. The limit of a client that waits for an
 /// answer, a minute, is what fails: nobody's turn is that far away.
-fn an_honest_client_has_its_turn(
-    config: VoterConfig,
-    greedy_call: impl Fn(i64) -> Request,
-) {
+fn an_honest_client_has_its_turn(config: VoterConfig, greedy_call: impl Fn(i64) -> Request) {
     let server = TestServer::start(config);
     let mut honest = server.voter();
     let is_done = AtomicBool::new(false);
