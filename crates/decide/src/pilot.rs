@@ -6,7 +6,7 @@
 //!   differences (von Neumann, "Distribution of the ratio of the mean square successive difference to the variance", 1941). The
 //!   means of independent requests differ from second to second as the requests within a second do, divided by their number. If
 //!   the target remembers its state for tau, they differ as those of a process whose correlation fades exponentially: the half mean
-//!   square of the differences, divided by the variance within the seconds, is a known function of tau ([`forgotten_s`]). Both are
+//!   square of the differences, divided by the variance within the seconds, is a known function of tau. Both are
 //!   local in time, so that drift of the machine over many seconds is no memory of the target.
 
 use crate::relaxation::{Plan, plan};
