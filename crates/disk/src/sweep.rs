@@ -95,8 +95,8 @@ fn seeds() -> Option<u64> {
     std::env::var(SEEDS_FROM).ok().and_then(|text| text.parse().ok())
 }
 
-/// Sweeps a store, and adds its row to the table, if one is wanted: [`seeds`] seeds for each operation if they are asked for, otherwise one
-/// for each `every`th operation.
+/// Sweeps a store, and adds its row to the table, if one is wanted: as many seeds for each operation as the environment asks for,
+/// otherwise one for each `every`th operation.
 ///
 /// # Panics
 /// When the work fails without a fault, or there is a finding.
