@@ -253,8 +253,8 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn licences_of_contents_are_beside_them() {
-    let packed = std::fs::read(root().join("crates/workloads/corpora/wordnet.tsv.gz")).unwrap();
-    let lines = std::io::BufReader::new(flate2::read::GzDecoder::new(&packed[..]));
+    let packed = std::fs::read(root().join("crates/workloads/corpora/wordnet.tsv.zst")).unwrap();
+    let lines = std::io::BufReader::new(zstd::Decoder::new(&packed[..]).unwrap());
     let first = std::io::BufRead::lines(lines).next().unwrap().unwrap();
     let header: Value = serde_json::from_str(&first).unwrap();
     let kept = read("crates/workloads/corpora/LICENSE-WordNet");

@@ -32,7 +32,7 @@ mod unknown;
 pub mod visit;
 pub mod voter;
 
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
 
 pub use judge::Judge;
 pub use percentiles::PercentileInterval;
@@ -45,13 +45,9 @@ pub fn read(text: &[u8]) -> Result<RunRecord, String> {
     // Only an import has fields that may be null, and names them.
     let may_be_import = std::str::from_utf8(text).is_ok_and(|text| text.contains("\"import\""));
     let value = may_be_import.then(|| serde_json::from_slice(text).ok()).flatten();
-    let Some(filled) = value.as_ref().and_then(unknown::filled) else {
-        return read_from(&mut serde_json::Deserializer::from_slice(text));
-    };
+    let Some(filled) = value.as_ref().and_then(unknown::filled) else { return read_as(text) };
     // As a text once more: code that reads a record is large, and this way stands in the program once.
-    let text = filled.to_string();
-    let mut record: RunRecord =
-        read_from(&mut serde_json::Deserializer::from_slice(text.as_bytes()))?;
+    let mut record: RunRecord = read_as(filled.to_string().as_bytes())?;
     record.blank_unknown();
     Ok(record)
 }
@@ -60,17 +56,11 @@ pub fn read(text: &[u8]) -> Result<RunRecord, String> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_from<'de, D, T>(deserializer: D) -> Result<T, String>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    serde_path_to_error::deserialize(deserializer).map_err(|error| {
-        match error.path().to_string().as_str() {
-            // A section names its field itself.
-            "." | "?" => error.inner().to_string(),
-            field => format!("{field}: {}", error.inner()),
-        }
+pub fn read_as<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    reading::read_text(text).map_err(|(field, error)| match field.as_str() {
+        // A section names its field itself.
+        "." => error.to_string(),
+        field => format!("{field}: {error}"),
     })
 }
 

@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for JobResults {
 
 /// Reads one section; the error names the field.
 fn read_section<T: DeserializeOwned>(key: &str, value: Value) -> Result<T, String> {
-    read_value(value).map_err(|(field, problem)| match field.as_str() {
+    read_value(&value).map_err(|(field, problem)| match field.as_str() {
         "." => format!("{key}: {problem}"),
         field => format!("{key}.{field}: {problem}"),
     })

@@ -45,8 +45,8 @@ impl<'de> Deserialize<'de> for SeekResult {
         let told =
             |(field, problem): (String, String)| D::Error::custom(format!("{field}: {problem}"));
         let Beside { certified_rate_per_s, searched_rate_per_s, users } =
-            read_value(value.clone()).map_err(told)?;
-        let finding = read_value(value).map_err(told)?;
+            read_value(&value).map_err(told)?;
+        let finding = read_value(&value).map_err(told)?;
         Ok(Self { finding, certified_rate_per_s, searched_rate_per_s, users })
     }
 }

@@ -221,8 +221,7 @@ pub fn past_runs(runs_dir: &Path) -> Result<Past, RecordError> {
 fn past_run(folder: PathBuf) -> Result<PastRun, RecordError> {
     let path = folder.join(RUN_JSON);
     let text = run_json_text(&path)?;
-    let mut text = serde_json::Deserializer::from_slice(&text);
-    let head: Head = plimsoll_record::read_from(&mut text)
+    let head: Head = plimsoll_record::read_as(&text)
         .map_err(|problem| RecordError::Damaged { path, problem })?;
     let plain = (PLAIN_METRIC.to_owned(), head.rate.ok_per_s.unwrap_or(f64::NAN));
     let unnamed = head.catalogue.is_none() && UNNAMED.contains(&head.job.as_str());

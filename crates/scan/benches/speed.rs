@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use plimsoll_scan::{Case, Corpus, Found, Kernel, Metric, Pattern};
 
-static PACKED: &[u8] = include_bytes!("wordnet.tsv.gz");
+static PACKED: &[u8] = include_bytes!("wordnet.tsv.zst");
 const ROUNDS: usize = 5;
 
 /// Phrases of growing length, some with errors: most texts have few matches, as queries do.
@@ -90,7 +90,8 @@ fn cell(pattern: &Pattern, metric: Metric, kernel: Kernel, corpus: &Corpus<'_>, 
 /// The bundled corpus over and over, in documents of about 400 bytes.
 fn corpus(length: usize) -> (Vec<u8>, Vec<u64>) {
     let mut once = String::new();
-    flate2::read::GzDecoder::new(PACKED).read_to_string(&mut once).expect("the bundled corpus");
+    let mut corpus = zstd::Decoder::new(PACKED).expect("the bundled corpus");
+    corpus.read_to_string(&mut once).expect("the bundled corpus");
     let mut text = Vec::with_capacity(length);
     let (mut ends, mut start) = (Vec::new(), 0);
     'full: loop {

@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 
-use flate2::read::GzDecoder;
 use serde::Deserialize;
+use zstd::Decoder;
 
 use super::{CorpusError, Document, Documents};
 
-static PACKED: &[u8] = include_bytes!("../../corpora/wordnet.tsv.gz");
+static PACKED: &[u8] = include_bytes!("../../corpora/wordnet.tsv.zst");
 
 /// The first line of the packed file.
 #[derive(Debug, Deserialize)]
@@ -18,12 +18,12 @@ pub(super) struct Header {
     pub origin: String,
 }
 
-type Lines = std::io::Lines<BufReader<GzDecoder<&'static [u8]>>>;
+type Lines = std::io::Lines<BufReader<Decoder<'static, BufReader<&'static [u8]>>>>;
 
 fn open() -> Result<(Header, Lines), CorpusError> {
-    let mut lines = BufReader::new(GzDecoder::new(PACKED)).lines();
-    let first = lines.next().unwrap_or_else(|| Ok(String::new()));
-    let first = first.map_err(|error| CorpusError::Bundled(error.to_string()))?;
+    let damaged = |error: std::io::Error| CorpusError::Bundled(error.to_string());
+    let mut lines = BufReader::new(Decoder::new(PACKED).map_err(damaged)?).lines();
+    let first = lines.next().unwrap_or_else(|| Ok(String::new())).map_err(damaged)?;
     let header = serde_json::from_str(&first);
     Ok((header.map_err(|error| CorpusError::Bundled(error.to_string()))?, lines))
 }
