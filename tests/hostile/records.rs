@@ -71,7 +71,12 @@ fn poisoned(record: &Value) -> (Value, usize) {
 fn poison(place: &Place) -> std::path::PathBuf {
     let folder = recorded(place);
     let file = folder.join("run.json");
-    let record = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    // Texts that are there on a busy machine only.
+    record["resources"]["machine"]["at_limit"] = serde_json::json!(["busy"]);
+    for watched in record["resources"]["watched"].as_array_mut().into_iter().flatten() {
+        watched["at_limit"] = serde_json::json!(["busy"]);
+    }
     let (record, count) = poisoned(&record);
     assert!(count > 20, "only {count} texts can be poisoned");
     std::fs::write(&file, record.to_string()).unwrap();
@@ -138,6 +143,32 @@ fn a_record_steers_no_terminal() {
             assert_eq!(unprintable(text), None, "{words:?}\n{text}");
         }
     }
+}
+
+/// What is wrong with it is said with its own words.
+#[test]
+fn a_damaged_record_steers_no_terminal() {
+    let place = Place::new();
+    let folder = recorded(&place);
+    let file = folder.join("run.json");
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    record["verdict"]["kind"] = Value::from(POISON);
+    std::fs::write(&file, record.to_string()).unwrap();
+    let folder = folder.display().to_string();
+    let mut said = 0;
+    for words in [
+        &["report", &folder][..],
+        &["compare", &folder, &folder],
+        &["runs"],
+        &["report", "--history", "runs"],
+        &["size", &folder],
+    ] {
+        let ended = Running::start(place.plimsoll(words), b"").wait(PATIENCE);
+        assert!(!matches!(ended.code, None | Some(101)), "{words:?}: {ended:?}");
+        assert_eq!(unprintable(&ended.stderr), None, "{words:?}\n{}", ended.stderr);
+        said += usize::from(ended.stderr.contains("verdict.kind: unknown variant"));
+    }
+    assert!(said > 3, "{said} of them name the field");
 }
 
 #[test]

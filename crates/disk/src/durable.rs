@@ -17,7 +17,8 @@ pub fn create_folders(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     }
     match disk.kind(path) {
         Ok(Kind::Folder) => return Ok(()),
-        Ok(Kind::File) => return Err(io::ErrorKind::AlreadyExists.into()),
+        // The system says it when the folder is made.
+        Ok(Kind::File) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Error, Value};
 use std::fmt::Write;
 
-/// What cannot be read: the path of the field, such as `cells[3].rate`, `.` for the whole; and what is wrong with it.
+/// An error of a reader: the path of the field, such as `cells[3].rate`, `.` for the whole; and the error itself.
 pub(crate) type Unread = (String, Error);
 
 /// Reads a text.
@@ -16,7 +16,7 @@ pub(crate) fn read_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unread> {
         .map_err(|error| (path_at(text, place(text, error.line(), error.column())), error))
 }
 
-/// Reads a value; the error says nothing of a line, which nobody has seen.
+/// Reads a value; the error names no line, since the user sees none.
 pub(crate) fn read_value<T: DeserializeOwned>(value: &Value) -> Result<T, (String, String)> {
     read_text(value.to_string().as_bytes()).map_err(|(path, error)| (path, without_line(&error)))
 }

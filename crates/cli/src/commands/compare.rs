@@ -7,7 +7,7 @@ use plimsoll_core::verdict::VerdictKind;
 use plimsoll_decide::rule::{Judged, Rule};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{note, print_out};
+use plimsoll_job::output::{name_left_out, print_out};
 use plimsoll_job::usage::usage;
 use plimsoll_report::compare::{Comparison, Terms, compare};
 use plimsoll_report::forms::Forms;
@@ -152,7 +152,7 @@ fn past(args: &CompareArgs, records: &[Loaded], forms: &[Forms]) -> Vec<Run> {
     for folder in folders {
         // A folder without records has no like runs; the records themselves may lie anywhere.
         let Ok(read) = runs(&folder, forms, is_wanted) else { continue };
-        read.left_out.iter().for_each(|error| note(&format!("plimsoll: left out: {error}")));
+        read.left_out.iter().for_each(name_left_out);
         past.extend(read.runs);
     }
     past

@@ -9,7 +9,7 @@ use plimsoll_core::assertion::{Assertion, Scope};
 use plimsoll_fbench::summary::{own_block, summary};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{note, print_out, style};
+use plimsoll_job::output::{name_left_out, print_out, style};
 use plimsoll_job::results::{Shown, page};
 use plimsoll_job::usage::usage;
 use plimsoll_record::{Judge, RunRecord};
@@ -192,7 +192,7 @@ fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
 /// The runs whose records can be read; a line on stderr for each of the others.
 fn all_but_unreadable(past: Past) -> Vec<PastRun> {
     for error in &past.left_out {
-        note(&format!("plimsoll: left out: {error}"));
+        name_left_out(error);
     }
     past.runs
 }
@@ -323,7 +323,7 @@ fn history(args: &ReportArgs, forms: &[Forms], past: &[PastRun]) -> Result<(Stri
 fn trend(args: &ReportArgs, folder: &Path, forms: &[Forms]) -> Result<String> {
     let jobs = &args.runs_or_jobs;
     let read = runs(folder, forms, |job, _| jobs.is_empty() || jobs.iter().any(|own| own == job))?;
-    read.left_out.iter().for_each(|error| note(&format!("plimsoll: left out: {error}")));
+    read.left_out.iter().for_each(name_left_out);
     if read.runs.is_empty() {
         let what = if jobs.is_empty() {
             "readable run".to_owned()

@@ -10,7 +10,7 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::output::{note, print_out};
+use plimsoll_job::output::{name_left_out, note, print_out};
 use plimsoll_job::usage::usage;
 use plimsoll_report::find::{Handle, ID_DIGITS_MIN};
 use plimsoll_report::kept::{Kept, KeptRun, Prune, kept_runs, remove};
@@ -124,7 +124,7 @@ fn kept(folder: &Path, program: &Program) -> Result<Vec<KeptRun>> {
     let jobs = (program.forms)();
     let Kept { runs, left_out } = kept_runs(folder, &|record| headline(record, &jobs))?;
     for error in &left_out {
-        note(&format!("plimsoll: left out: {error}"));
+        name_left_out(error);
     }
     Ok(runs)
 }

@@ -2,8 +2,8 @@
 
 use crate::exit;
 use crate::outlet_flags::OutletFlags;
-pub use crate::screen::note;
 use crate::screen::{Voice, columns, make_way};
+pub use crate::screen::{name_left_out, note};
 use crate::usage::usage;
 use crate::watching;
 use anyhow::Result;

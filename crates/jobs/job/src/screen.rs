@@ -4,6 +4,8 @@
 //! line in two, the cursor is still at its beginning, so that everything from there to the end of the screen is the line's and
 //! can be erased. A line that stays is written in its place, and it moves down.
 
+use plimsoll_report::plain::printable;
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,13 +52,20 @@ fn line() -> MutexGuard<'static, Option<(String, usize)>> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A line on stderr that stays. No one has to read it: a run does not end because its reader is gone.
+/// A line on stderr that stays. No one has to read it: a run does not end because its reader is gone. Texts of others may be in it:
+/// characters that could steer a terminal are written as escapes.
 pub fn note(text: &str) {
+    let text = text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
     let line = line();
     let _ = match line.as_ref() {
         Some((shown, _)) => write!(std::io::stderr().lock(), "{ERASE}{text}\n{shown}\r"),
         None => writeln!(std::io::stderr().lock(), "{text}"),
     };
+}
+
+/// Names on stderr something that was left out, such as a record that cannot be read.
+pub fn name_left_out(what: &impl Display) {
+    note(&format!("plimsoll: left out: {}", printable(&what.to_string())));
 }
 
 /// Shows a text in place of the one before; it must have fewer columns than the terminal, whose number is `columns`.

@@ -32,13 +32,17 @@ pub fn watched(page: &mut Page<'_>, record: &RunRecord) {
         lines.push((format!("{left_out} more in the record"), Tone::Plain));
     }
     if !resources.machine.at_limit.is_empty() {
-        let text = format!("machine: at its limit: {}", resources.machine.at_limit.join("; "));
+        let text = format!("machine: at its limit: {}", limits(&resources.machine.at_limit));
         lines.push((text, Tone::Warn));
     }
     lines.extend(resources.remarks.iter().map(|remark| (printable(remark), Tone::Warn)));
     for (index, (text, tone)) in lines.iter().enumerate() {
         page.entry(if index == 0 { "Watched" } else { "" }, text, *tone);
     }
+}
+
+fn limits(reached: &[String]) -> String {
+    printable(&reached.join("; "))
 }
 
 /// `nginx: CPU 1.2 cores (max 1.4), memory 81.2 MB`.
@@ -71,7 +75,7 @@ fn line(one: &WatchedResult) -> String {
     }
     let mut text = format!("{name}: {}", parts.join(", "));
     if !one.at_limit.is_empty() {
-        text += &format!("; at its limit: {}", one.at_limit.join("; "));
+        text += &format!("; at its limit: {}", limits(&one.at_limit));
     }
     text
 }
