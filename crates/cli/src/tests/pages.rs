@@ -83,7 +83,7 @@ fn a_page_has_no_line_twice_and_no_two_empty_ones() {
     }
 }
 
-/// What few people need is there for those who ask.
+/// Details that few people need are on the page with `--verbose`.
 #[test]
 fn a_page_fits_a_screen_and_a_verbose_one_has_more() {
     for (name, record) in records() {

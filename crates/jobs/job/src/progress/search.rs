@@ -24,7 +24,7 @@ struct State {
     so_far: SoFar,
     /// The phase in a word.
     phase: &'static str,
-    /// Where the line is, as far as is known.
+    /// Place of the line, as far as it is known.
     found: String,
 }
 
