@@ -163,6 +163,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("decide", "core"),
     ("outlets", "core record"),
     ("live", "core"),
+    ("bus", "core"),
     ("resources", "core record"),
     ("scan", ""),
     ("jobs/visit", "core record wire engine workloads report job"),

@@ -1,0 +1,26 @@
+//! The message bus between a coordinator and its agents, with a blocking interface for threads.
+//!
+//! Delivery is at most once, and no more is promised: whoever needs a number to arrive numbers and acknowledges it. The bus
+//! is a channel of this process ([`InProcess`]), or a NATS server. [`Faulty`] loses, repeats, delays and reorders on
+//! purpose, so that users of a bus can be tested against all that a network does.
+//!
+//! ```
+//! use plimsoll_bus::{Bus, InProcess};
+//! use std::time::Duration;
+//!
+//! let bus = InProcess::new();
+//! let replies = bus.subscribe("run.*.done")?;
+//! bus.publish("run.7.done", b"42")?;
+//! let message = replies.next(Duration::from_secs(1))?.expect("a message");
+//! assert_eq!((message.subject.as_str(), &message.payload[..]), ("run.7.done", &b"42"[..]));
+//! # Ok::<(), plimsoll_bus::BusError>(())
+//! ```
+
+mod bus;
+mod in_process;
+mod queue;
+mod subject;
+
+pub use bus::{Bus, BusError, Link, Message, PAYLOAD_MAX, PUBLISH_WAIT_MAX, Subscription};
+pub use in_process::InProcess;
+pub use queue::Bounds;
