@@ -2,6 +2,10 @@
 //!
 //! The same type holds one second of one shard, one second of the run, and the whole run.
 
+mod fingerprint;
+
+pub use fingerprint::Fingerprint;
+
 use crate::clock::MILLISECOND_NS;
 use crate::delays::{Delays, DelaysLine};
 use crate::histogram::{DecodeError, Histogram, LatencySummary, Run, decode_some, encode_some};

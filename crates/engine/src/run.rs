@@ -18,6 +18,7 @@ use plimsoll_core::schedule::{ModelError, Slice};
 use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
 use start::{OnTheWay, StartLine};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -56,6 +57,7 @@ pub enum RunError {
 }
 
 /// Result of a run.
+#[derive(Debug, Default)]
 pub struct RunEnd {
     /// Everything measured.
     pub totals: Interval,
@@ -63,8 +65,8 @@ pub struct RunEnd {
     pub warmup: Option<Interval>,
     /// The slowest requests, slowest first.
     pub slowest: Vec<Slow>,
-    /// Round trips as the kernel saw them.
-    pub network: Option<Network>,
+    /// Round trips of the connections as the kernel saw them.
+    pub round_trips: Vec<RoundTrip>,
     /// Length of the measured stretch, s.
     pub measured_s: f64,
     /// Sum over clients of the time from their first measured moment to their last answer, to the end of the
@@ -90,7 +92,7 @@ pub struct RunEnd {
     /// `unfinished` or `unsent`.
     pub drain_cut: bool,
     /// Reason why the target would not have it, where a login was refused: the run ended with it.
-    pub refused: Option<&'static str>,
+    pub refused: Option<Cow<'static, str>>,
     /// Error of the sink.
     pub sink_error: Option<std::io::Error>,
 }
@@ -110,7 +112,9 @@ impl RunEnd {
         self.slowest.extend(later.slowest);
         self.slowest.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns()));
         self.slowest.truncate(SLOWEST_MAX);
-        self.network = later.network.or(self.network);
+        if !later.round_trips.is_empty() {
+            self.round_trips = later.round_trips;
+        }
         self.health.followed_by(self.measured_s, &later.health, later.measured_s);
         self.measured_s += later.measured_s;
         self.client_elapsed_ns += later.client_elapsed_ns;
@@ -121,8 +125,40 @@ impl RunEnd {
         self.rss_max_bytes = self.rss_max_bytes.max(later.rss_max_bytes);
         self.interrupted |= later.interrupted;
         self.drain_cut |= later.drain_cut;
-        self.refused = self.refused.or(later.refused);
+        self.refused = self.refused.take().or(later.refused);
         self.sink_error = self.sink_error.take().or(later.sink_error);
+    }
+
+    /// Adds a part of the same run that another machine carried out at the same time. Both count from the same start.
+    pub fn beside(&mut self, other: RunEnd) {
+        self.totals.merge(&other.totals);
+        match (&mut self.warmup, other.warmup) {
+            (Some(all), Some(own)) => all.merge(&own),
+            (none, own) => *none = none.take().or(own),
+        }
+        self.slowest.extend(other.slowest);
+        self.slowest.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns()));
+        self.slowest.truncate(SLOWEST_MAX);
+        self.round_trips.extend(other.round_trips);
+        self.health.absorb(&other.health);
+        self.measured_s = self.measured_s.max(other.measured_s);
+        self.client_elapsed_ns += other.client_elapsed_ns;
+        self.clients_measured += other.clients_measured;
+        self.cpu_s += other.cpu_s;
+        let (since_s, failed) = other.since_success;
+        self.since_success = (self.since_success.0.min(since_s), self.since_success.1 + failed);
+        self.connections += other.connections;
+        self.rss_max_bytes = self.rss_max_bytes.max(other.rss_max_bytes);
+        self.interrupted |= other.interrupted;
+        self.drain_cut |= other.drain_cut;
+        self.refused = self.refused.take().or(other.refused);
+        self.sink_error = self.sink_error.take().or(other.sink_error);
+    }
+
+    /// Round trips over all connections; `None` if none was looked at.
+    #[must_use]
+    pub fn network(&self) -> Option<Network> {
+        network(self.round_trips.clone())
     }
 }
 
@@ -146,7 +182,7 @@ where
 {
     let shards = sessions.len().max(1);
     let clocks = Clocks::read();
-    let start = StartLine::new(shards, plan.part.start_ns, stop.clone());
+    let start = StartLine::new(shards, &plan.part, stop.clone());
     let (sender, receiver) = channel();
     let (ways, spares): (Vec<_>, Vec<_>) = (0..shards).map(|_| channel()).unzip();
     let (ends, collected) = std::thread::scope(|scope| {
@@ -318,7 +354,7 @@ fn assemble(
         cpu_ns += end.marks.1.signs.since(&end.marks.0.signs).cpu_ns;
         interrupted |= end.interrupted;
         drain_cut |= end.drain_cut;
-        refused = refused.or(end.refused);
+        refused = refused.or(end.refused.map(Cow::Borrowed));
     }
     rest.from_ns = rest.from_ns.min(rest.to_ns);
     collected.take(&rest, sink, &mut |_| {});
@@ -327,7 +363,7 @@ fn assemble(
         totals: collected.totals,
         warmup,
         slowest,
-        network: network(trips),
+        round_trips: trips,
         measured_s: to_ns.saturating_sub(from_ns) as f64 / 1e9,
         client_elapsed_ns,
         clients_measured,

@@ -1,5 +1,6 @@
 //! The start line: shards wait at it until all have opened their connections, and start at one agreed time.
 
+use crate::shard::{Agreement, Part};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ pub(super) struct StartLine {
     shards: usize,
     /// Agreed with others.
     not_before_ns: u64,
+    agreement: Option<Arc<dyn Agreement>>,
     stop: Arc<AtomicBool>,
     standing: Mutex<Standing>,
     changed: Condvar,
@@ -26,10 +28,11 @@ struct Standing {
 }
 
 impl StartLine {
-    pub fn new(shards: usize, not_before_ns: Option<u64>, stop: Arc<AtomicBool>) -> Self {
+    pub fn new(shards: usize, part: &Part, stop: Arc<AtomicBool>) -> Self {
         Self {
             shards,
-            not_before_ns: not_before_ns.unwrap_or(0),
+            not_before_ns: part.start_ns.unwrap_or(0),
+            agreement: part.agreement.clone(),
             stop,
             standing: Mutex::default(),
             changed: Condvar::new(),
@@ -65,11 +68,19 @@ impl StartLine {
 
     /// The last one to come waits for a start that was agreed with others.
     fn agree(&self) -> u64 {
-        while now_ns() + AHEAD_NS < self.not_before_ns && !self.stop.load(Ordering::Relaxed) {
-            let left_ns = self.not_before_ns.saturating_sub(now_ns() + AHEAD_NS);
+        let not_before_ns = match &self.agreement {
+            None => self.not_before_ns,
+            Some(agreement) => agreement.start_ns().unwrap_or_else(|| {
+                // The shards find the flag set, and end in order without a request.
+                self.stop.store(true, Ordering::Relaxed);
+                0
+            }),
+        };
+        while now_ns() + AHEAD_NS < not_before_ns && !self.stop.load(Ordering::Relaxed) {
+            let left_ns = not_before_ns.saturating_sub(now_ns() + AHEAD_NS);
             std::thread::sleep(Duration::from_nanos(left_ns.min(10 * MILLISECOND_NS)));
         }
-        self.not_before_ns.max(now_ns() + MILLISECOND_NS)
+        not_before_ns.max(now_ns() + MILLISECOND_NS)
     }
 
     pub fn agreed_ns(&self) -> u64 {
@@ -104,7 +115,7 @@ mod tests {
 
     #[test]
     fn all_start_at_the_same_time() {
-        let line = StartLine::new(4, None, Arc::default());
+        let line = StartLine::new(4, &Part::default(), Arc::default());
         let starts: Vec<Option<u64>> = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..4).map(|_| scope.spawn(|| OnTheWay::new(&line).wait())).collect();
@@ -114,9 +125,31 @@ mod tests {
         assert_eq!(starts[0], Some(line.agreed_ns()));
     }
 
+    #[derive(Debug)]
+    struct Fixed(Option<u64>);
+
+    impl Agreement for Fixed {
+        fn start_ns(&self) -> Option<u64> {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_start_that_others_decide_is_waited_for() {
+        let later_ns = now_ns() + 50 * MILLISECOND_NS;
+        let with = |start| Part { agreement: Some(Arc::new(Fixed(start))), ..Part::default() };
+        let (agreed, none) = (
+            StartLine::new(1, &with(Some(later_ns)), Arc::default()),
+            Arc::new(AtomicBool::new(false)),
+        );
+        assert_eq!(agreed.wait(), Some(later_ns));
+        let line = StartLine::new(1, &with(None), none.clone());
+        assert!(line.wait().is_some() && none.load(Ordering::Relaxed), "the run is stopped");
+    }
+
     #[test]
     fn a_shard_that_dies_before_the_line_lets_the_others_go() {
-        let line = StartLine::new(3, None, Arc::default());
+        let line = StartLine::new(3, &Part::default(), Arc::default());
         std::thread::scope(|scope| {
             let waiting = [0, 1].map(|_| scope.spawn(|| OnTheWay::new(&line).wait()));
             let dying = scope.spawn(|| {

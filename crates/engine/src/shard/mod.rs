@@ -46,7 +46,7 @@ use connections::Connections;
 use course::Course;
 use flight::Flights;
 use line::Line;
-pub use plan::{Part, ShardPlan, Timeouts, UsersBefore};
+pub use plan::{Agreement, Part, ShardPlan, Timeouts, UsersBefore};
 use plimsoll_core::clock::{Clock, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::ModelError;

@@ -7,6 +7,7 @@ use crate::windows::WindowCounts;
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice};
 use plimsoll_core::verdict::ConnectionLimit;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -54,6 +55,13 @@ pub struct ShardPlan {
     pub part: Part,
 }
 
+/// A start that this process does not decide alone.
+pub trait Agreement: Debug + Send + Sync {
+    /// Waits until the start is known, ns on the engine's clock; `None` if there will be none. It is called when all connections
+    /// are open.
+    fn start_ns(&self) -> Option<u64>;
+}
+
 /// The place of a part in its run.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
@@ -72,6 +80,8 @@ pub struct Part {
     /// Time at which the first requests are due at the earliest, ns on the engine's clock: an agreed start, which several
     /// processes wait for with their connections open.
     pub start_ns: Option<u64>,
+    /// A start that others decide, instead.
+    pub agreement: Option<Arc<dyn Agreement>>,
     /// Users who are there when the run starts; none: every user comes.
     pub users_before: Option<UsersBefore>,
 }

@@ -382,7 +382,7 @@ fn conclude(
     warned.extend(conclusion.notes);
     let ending = Ending {
         generator: generator_of(scenario, end),
-        network: end.network,
+        network: end.network(),
         slowest: end
             .slowest
             .iter()

@@ -80,7 +80,7 @@ pub fn together(
         totals,
         warmup: None,
         slowest,
-        network: None,
+        round_trips: Vec::new(),
         measured_s: result.totals.wall_s,
         client_elapsed_ns: 0,
         clients_measured: 0,

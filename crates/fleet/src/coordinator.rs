@@ -1,0 +1,329 @@
+//! The coordinator of a run: agents, their states, and the phases of the run, as a machine that reads no clock and opens nothing.
+
+mod phase;
+mod settled;
+
+use crate::gathering::Figures;
+use crate::link::{Link, LinkError, Packet};
+use crate::message::{Down, Here, Plan, Ready, Up};
+use phase::Phase;
+pub use phase::PhaseEnd;
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::FailureSample;
+use plimsoll_core::verdict::Verdict;
+use serde_json::Value;
+pub use settled::{AgentReport, of_agents};
+use std::collections::VecDeque;
+
+/// Silence after which an agent is lost, ns.
+pub const SILENT_NS: u64 = 10 * SECOND_NS;
+/// Longest time from the plan to the start line, ns: files, checks, connections.
+pub const READY_WITHIN_NS: u64 = 120 * SECOND_NS;
+/// Longest time without a second from an agent that runs and whose link is alive, ns.
+pub const STUCK_NS: u64 = 90 * SECOND_NS;
+/// Time from the agreement to the start, ns; a part of it for each agent.
+const LEAD_NS: u64 = 400 * MILLISECOND_NS;
+const LEAD_EACH_NS: u64 = 2 * MILLISECOND_NS;
+/// Time before the start at which every agent must have confirmed it, ns.
+const CONFIRMED_NS: u64 = 50 * MILLISECOND_NS;
+/// Longest time by which an agent may start late, its clock's error included, ns.
+pub const LATE_MAX_NS: u64 = 50 * MILLISECOND_NS;
+
+/// State of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// It has its plan.
+    Joined,
+    /// Its connections are open.
+    Prepared,
+    /// It knows the start.
+    Armed,
+    /// Its load is on.
+    Running,
+    /// Its load is over, and its record is being written.
+    Draining,
+    /// It has reported everything.
+    Done,
+    /// It went silent, or reported less than everything.
+    Lost,
+    /// It was told to end, or ended itself.
+    Aborted,
+}
+
+/// Something that the coordinator's process has to do or to show.
+#[derive(Debug)]
+pub enum Event {
+    /// All agents know the start of the phase, ns on the coordinator's clock.
+    Agreed {
+        /// Time of the start.
+        at_ns: u64,
+    },
+    /// A second of all agents.
+    Second(Box<Interval>),
+    /// A request that failed somewhere.
+    Failure(Box<FailureSample>),
+    /// The phase is over.
+    Ended(Box<PhaseEnd>),
+    /// The run cannot begin.
+    Refused {
+        /// One line, with the name of the agent.
+        why: String,
+        /// Exit code, if an agent gave one.
+        code: Option<u8>,
+    },
+    /// An agent wants a piece of a file.
+    Wants {
+        /// Index of the agent.
+        agent: usize,
+        /// SHA-256 of the file.
+        sha256: String,
+        /// First byte.
+        offset: u64,
+    },
+    /// Every agent has reported everything, or is lost.
+    Settled,
+}
+
+pub(crate) struct Agent {
+    pub here: Here,
+    link: Link,
+    pub state: State,
+    /// Reason why it is lost or aborted.
+    pub trouble: Option<String>,
+    pub ready: Option<Ready>,
+    /// Phase whose start it has confirmed.
+    pub armed: Option<u32>,
+    pub late_ns: u64,
+    /// Time of its last message, ns.
+    active_ns: u64,
+    pub figures: Option<Figures>,
+    pub verdict: Option<Verdict>,
+    pub parts: Vec<Value>,
+}
+
+impl Agent {
+    /// Queues a message; an agent that does not read is found by its silence.
+    fn send(&mut self, message: &Down) -> Result<(), LinkError> {
+        let text = serde_json::to_vec(message).unwrap_or_default();
+        self.link.send(&text).map(drop)
+    }
+
+    fn name(&self) -> &str {
+        &self.here.name
+    }
+
+    fn is_ready(&self, phase: u32) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.phase == phase)
+    }
+
+    pub fn is_gone(&self) -> bool {
+        matches!(self.state, State::Lost | State::Aborted)
+    }
+}
+
+/// The coordinator of one run.
+pub struct Coordinator {
+    agents: Vec<Agent>,
+    phase: Option<Phase>,
+    phases: u32,
+    events: VecDeque<Event>,
+    /// True once the job of the coordinator is done with its phases.
+    is_closing: bool,
+    is_settled: bool,
+    lost_between: Vec<String>,
+}
+
+impl Coordinator {
+    /// A coordinator, whose process has the number `own`, with the agents that it chose; each gets its plan.
+    ///
+    /// # Errors
+    /// When a plan is too long to be sent.
+    pub fn new(own: u64, chosen: Vec<(Here, Plan)>, now_ns: u64) -> Result<Self, LinkError> {
+        let mut agents = Vec::new();
+        for (here, plan) in chosen {
+            let mut agent = Agent {
+                link: Link::new(own, here.agent, now_ns),
+                here,
+                state: State::Joined,
+                trouble: None,
+                ready: None,
+                armed: None,
+                late_ns: 0,
+                active_ns: now_ns,
+                figures: None,
+                verdict: None,
+                parts: Vec::new(),
+            };
+            agent.send(&Down::Plan(Box::new(plan)))?;
+            agents.push(agent);
+        }
+        Ok(Self {
+            agents,
+            phase: None,
+            phases: 0,
+            events: VecDeque::new(),
+            is_closing: false,
+            is_settled: false,
+            lost_between: Vec::new(),
+        })
+    }
+
+    /// The next thing to do or to show.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Takes bytes from the bus; what is no packet of an agent is ignored.
+    pub fn receive(&mut self, bytes: &[u8], now_ns: u64) {
+        let Ok(packet) = Packet::decode(bytes) else { return };
+        let from = packet.from();
+        let Some(index) = self.agents.iter().position(|agent| agent.here.agent == from) else {
+            return;
+        };
+        let messages = self.agents[index].link.receive(packet, now_ns);
+        for text in messages {
+            self.agents[index].active_ns = now_ns;
+            match serde_json::from_slice::<Up>(&text) {
+                Ok(message) => self.hear(index, message),
+                Err(error) => self.lose(index, &format!("it sent something unknown ({error})")),
+            }
+        }
+    }
+
+    fn hear(&mut self, index: usize, message: Up) {
+        if self.agents[index].is_gone() {
+            return;
+        }
+        match message {
+            Up::Wants { sha256, offset } => {
+                self.events.push_back(Event::Wants { agent: index, sha256, offset });
+            }
+            Up::Ready(ready) => {
+                self.agents[index].state = State::Prepared;
+                self.agents[index].ready = Some(ready);
+            }
+            Up::Armed { phase } => {
+                self.agents[index].state = State::Armed;
+                self.agents[index].armed = Some(phase);
+            }
+            Up::Started { late_ns, .. } => self.started(index, late_ns),
+            Up::Second(line) => self.second(index, &line),
+            Up::Failure(sample) => self.events.push_back(Event::Failure(sample)),
+            Up::Ended(ended) => self.ended(index, *ended),
+            Up::Part(value) => self.agents[index].parts.push(value),
+            Up::Finished { verdict } => {
+                self.agents[index].verdict = Some(verdict);
+                self.agents[index].state = State::Done;
+            }
+            Up::Failed { why, code } => self.failed(index, &why, code),
+        }
+    }
+
+    /// Sends a piece of a file.
+    pub fn piece(&mut self, agent: usize, sha256: String, offset: u64, data: String) {
+        let sent = self.agents[agent].send(&Down::Piece { sha256, offset, data });
+        if let Err(error) = sent {
+            self.lose(agent, &error.to_string());
+        }
+    }
+
+    /// Packets that are to be sent now, each with the number of its agent.
+    pub fn poll(&mut self, now_ns: u64) -> Vec<(u64, Vec<u8>)> {
+        self.watch(now_ns);
+        self.advance(now_ns);
+        self.settle();
+        let mut due = Vec::new();
+        for agent in &mut self.agents {
+            // One that is lost is told to end for a while; what came back to life is of no use to the run.
+            let packets = agent.link.poll(now_ns);
+            due.extend(packets.iter().map(|packet| (agent.here.agent, packet.encode())));
+        }
+        due
+    }
+
+    /// Time until which [`Coordinator::poll`] has nothing to do if nothing arrives, ns; at least ten times a second there may be a
+    /// deadline.
+    #[must_use]
+    pub fn due_ns(&self, now_ns: u64) -> u64 {
+        let links = self.agents.iter().map(|agent| agent.link.due_ns()).min();
+        links.unwrap_or(u64::MAX).min(now_ns + 100 * MILLISECOND_NS)
+    }
+
+    /// Finds agents that went silent.
+    fn watch(&mut self, now_ns: u64) {
+        for index in 0..self.agents.len() {
+            let agent = &self.agents[index];
+            if agent.is_gone() || (agent.state == State::Done && self.is_settled) {
+                continue;
+            }
+            let silent_ns = agent.link.silent_ns(now_ns);
+            if silent_ns > SILENT_NS {
+                let seconds = silent_ns / SECOND_NS;
+                self.lose(index, &format!("it has been silent for {seconds} s"));
+            } else if agent.state == State::Running
+                && now_ns.saturating_sub(agent.active_ns) > STUCK_NS
+            {
+                let seconds = STUCK_NS / SECOND_NS;
+                self.lose(index, &format!("it has sent no measurements for {seconds} s"));
+            }
+        }
+    }
+
+    /// Ends the load in order.
+    pub fn stop(&mut self) {
+        if let Some(phase) = &mut self.phase {
+            phase.is_stopping = true;
+        }
+        self.tell(&Down::Stop);
+    }
+
+    /// Ends the run at once.
+    pub fn abort(&mut self, why: &str) {
+        self.tell(&Down::Abort { why: why.to_owned() });
+        for agent in &mut self.agents {
+            if !agent.is_gone() {
+                agent.state = State::Aborted;
+            }
+        }
+    }
+
+    fn tell(&mut self, message: &Down) {
+        for agent in self.agents.iter_mut().filter(|agent| agent.state != State::Done) {
+            // One that does not read any more ends by itself.
+            let _ = agent.send(message);
+        }
+    }
+
+    /// Counts an agent as lost.
+    fn lose(&mut self, index: usize, why: &str) {
+        let agent = &mut self.agents[index];
+        if agent.is_gone() {
+            return;
+        }
+        agent.state = State::Lost;
+        agent.trouble = Some(why.to_owned());
+        let _ =
+            agent.send(&Down::Abort { why: format!("the coordinator counts it as lost: {why}") });
+        self.without(index, why, None);
+    }
+
+    /// An agent says that it cannot go on.
+    fn failed(&mut self, index: usize, why: &str, code: u8) {
+        let agent = &mut self.agents[index];
+        agent.state = State::Aborted;
+        agent.trouble = Some(why.to_owned());
+        self.without(index, why, Some(code));
+    }
+}
+
+/// A list of names that stays short.
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 8;
+    let all: Vec<&str> = all.collect();
+    let mut text = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    if all.len() > SHOWN {
+        text += &format!(" and {} more", all.len() - SHOWN);
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! One phase of a run: a stretch of load that all agents start at the same time.
+
+use super::{
+    CONFIRMED_NS, Coordinator, Event, LATE_MAX_NS, LEAD_EACH_NS, LEAD_NS, READY_WITHIN_NS, State,
+    names,
+};
+use crate::gathering::Gathering;
+use crate::message::{Down, Ended};
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_engine::run::RunEnd;
+
+/// A phase while it lasts.
+pub(super) struct Phase {
+    number: u32,
+    /// Everything on which its requests depend.
+    key: String,
+    since_ns: u64,
+    /// Start on the coordinator's clock, ns, once the agents were asked to confirm it.
+    start_ns: Option<u64>,
+    /// True once all have confirmed it.
+    is_agreed: bool,
+    pub is_stopping: bool,
+    gathering: Gathering,
+    /// Reasons why the phase is not whole.
+    troubles: Vec<String>,
+}
+
+/// The end of a phase.
+#[derive(Debug)]
+pub struct PhaseEnd {
+    /// All agents together.
+    pub end: RunEnd,
+    /// Reasons why the run is not whole, each with the name of its agent.
+    pub troubles: Vec<String>,
+}
+
+impl Coordinator {
+    /// Begins a phase: waits until all agents are ready for the one with this key, and lets them start.
+    pub fn begin(&mut self, key: String, now_ns: u64) {
+        let mut gathering = Gathering::of(self.agents.len());
+        for (index, _) in self.agents.iter().enumerate().filter(|(_, agent)| agent.is_gone()) {
+            gathering.lost(index);
+        }
+        self.phase = Some(Phase {
+            number: self.phases,
+            key,
+            since_ns: now_ns,
+            start_ns: None,
+            is_agreed: false,
+            is_stopping: false,
+            gathering,
+            troubles: Vec::new(),
+        });
+        self.phases += 1;
+    }
+
+    /// Moves the phase on.
+    pub(super) fn advance(&mut self, now_ns: u64) {
+        let Some(phase) = &self.phase else { return };
+        if phase.is_agreed {
+            self.look_for_laggard();
+            self.end_phase();
+            return;
+        }
+        if let Some(gone) = self.agents.iter().find(|agent| agent.is_gone()) {
+            let why = gone.trouble.clone().unwrap_or_default();
+            let why = format!("agent {}: {why}", gone.here.name);
+            self.refuse(&why, None);
+            return;
+        }
+        if phase.is_stopping {
+            self.refuse("stopped before the load began", None);
+            return;
+        }
+        let number = phase.number;
+        let Some(at_ns) = phase.start_ns else {
+            let not_ready = |agent: &&super::Agent| !agent.is_ready(number);
+            let missing = names(self.agents.iter().filter(not_ready).map(super::Agent::name));
+            if missing.is_empty() {
+                self.arm(now_ns);
+            } else if now_ns > phase.since_ns + READY_WITHIN_NS {
+                let seconds = READY_WITHIN_NS / SECOND_NS;
+                self.refuse(&format!("not ready within {seconds} s: agent {missing}"), None);
+            }
+            return;
+        };
+        let not_armed = |agent: &&super::Agent| agent.armed != Some(number);
+        let missing = names(self.agents.iter().filter(not_armed).map(super::Agent::name));
+        if missing.is_empty() {
+            self.agree(at_ns);
+        } else if now_ns + CONFIRMED_NS > at_ns {
+            let why = format!("the start was not confirmed in time by agent {missing}");
+            self.refuse(&why, None);
+        }
+    }
+
+    /// All are ready: they are asked to confirm a start, unless they were given different runs.
+    fn arm(&mut self, now_ns: u64) {
+        let Some(phase) = &self.phase else { return };
+        let number = phase.number;
+        let wrong = self.agents.iter().find_map(|agent| {
+            let (name, ready) = (agent.name(), agent.ready.as_ref()?);
+            if ready.key != phase.key {
+                return Some(format!(
+                    "agent {name} prepared another load than the coordinator ({} and {}); their files, addresses or \
+                     settings differ",
+                    ready.key, phase.key
+                ));
+            }
+            let error_ns = ready.clock.1 / 2;
+            (error_ns > LATE_MAX_NS).then(|| {
+                format!(
+                    "the clock of agent {name} is known to {} ms only (half of the shortest round trip to the coordinator); \
+                     at most {} ms are accepted for a common start; use a faster network to the bus",
+                    error_ns / MILLISECOND_NS,
+                    LATE_MAX_NS / MILLISECOND_NS
+                )
+            })
+        });
+        if let Some(why) = wrong {
+            self.refuse(&why, None);
+            return;
+        }
+        let at_ns = now_ns + LEAD_NS + LEAD_EACH_NS * self.agents.len() as u64;
+        if let Some(phase) = &mut self.phase {
+            phase.start_ns = Some(at_ns);
+        }
+        self.tell(&Down::Arm { phase: number, at_ns });
+    }
+
+    fn agree(&mut self, at_ns: u64) {
+        if let Some(phase) = &mut self.phase {
+            phase.is_agreed = true;
+        }
+        self.events.push_back(Event::Agreed { at_ns });
+        for agent in &mut self.agents {
+            agent.state = State::Running;
+        }
+    }
+
+    /// The phase cannot begin.
+    fn refuse(&mut self, why: &str, code: Option<u8>) {
+        self.phase = None;
+        self.events.push_back(Event::Refused { why: why.to_owned(), code });
+        self.abort(why);
+    }
+
+    /// An agent takes no further part.
+    pub(super) fn without(&mut self, index: usize, why: &str, code: Option<u8>) {
+        let reason = format!("agent {}: {why}", self.agents[index].name());
+        let Some(phase) = &mut self.phase else {
+            self.lost_between.push(reason);
+            return;
+        };
+        if !phase.is_agreed {
+            self.refuse(&reason, code);
+            return;
+        }
+        phase.troubles.push(reason);
+        let whole = phase.gathering.lost(index);
+        // The result is not valid any more: the others end in order.
+        let is_first = !std::mem::replace(&mut phase.is_stopping, true);
+        self.show(whole);
+        if is_first {
+            self.tell(&Down::Stop);
+        }
+    }
+
+    pub(super) fn started(&mut self, index: usize, late_ns: u64) {
+        let agent = &mut self.agents[index];
+        agent.late_ns = agent.late_ns.max(late_ns);
+        let error_ns = agent.ready.as_ref().map_or(0, |ready| ready.clock.1 / 2);
+        if late_ns + error_ns > LATE_MAX_NS
+            && let Some(phase) = &mut self.phase
+        {
+            let milliseconds = late_ns / MILLISECOND_NS;
+            let name = self.agents[index].name();
+            phase.troubles.push(format!("agent {name}: it started {milliseconds} ms late"));
+        }
+    }
+
+    pub(super) fn second(&mut self, index: usize, line: &IntervalLine) {
+        let Some(phase) = &mut self.phase else { return };
+        match phase.gathering.second(index, line) {
+            Ok(whole) => self.show(whole),
+            Err(why) => self.lose(index, &why),
+        }
+    }
+
+    pub(super) fn ended(&mut self, index: usize, ended: Ended) {
+        let Some(phase) = &mut self.phase else { return };
+        let start_ns = phase.start_ns.unwrap_or(0);
+        match phase.gathering.ended(index, ended, start_ns) {
+            Ok(whole) => {
+                self.agents[index].state = State::Draining;
+                self.show(whole);
+            }
+            Err(why) => self.lose(index, &why),
+        }
+    }
+
+    fn show(&mut self, whole: Vec<Interval>) {
+        let seconds = whole.into_iter().map(|second| Event::Second(Box::new(second)));
+        self.events.extend(seconds);
+    }
+
+    /// An agent for whose seconds the others' have waited for too long is lost.
+    fn look_for_laggard(&mut self) {
+        let laggard = self.phase.as_ref().and_then(|phase| phase.gathering.laggard());
+        if let Some(index) = laggard {
+            self.lose(index, "its seconds are more than two minutes late");
+        }
+    }
+
+    fn end_phase(&mut self) {
+        if !self.phase.as_ref().is_some_and(|phase| phase.gathering.is_over()) {
+            return;
+        }
+        let Some(phase) = self.phase.take() else { return };
+        let mut whole = phase.gathering.finish();
+        whole.end.start_ns = phase.start_ns.unwrap_or(0);
+        for (agent, figures) in self.agents.iter_mut().zip(whole.parts) {
+            agent.figures = figures;
+        }
+        let end = PhaseEnd { end: whole.end, troubles: phase.troubles };
+        self.events.push_back(Event::Ended(Box::new(end)));
+    }
+}

@@ -1,0 +1,106 @@
+//! The end of a run: every agent has reported everything, or is lost.
+
+use super::{Agent, Coordinator, Event, State};
+use crate::gathering::Figures;
+use crate::message::Down;
+use plimsoll_core::record::Machine;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use serde_json::Value;
+
+/// An agent at the end of a run.
+#[derive(Clone, Debug)]
+pub struct AgentReport {
+    /// Its name.
+    pub name: String,
+    /// Its machine.
+    pub machine: Machine,
+    /// State that it ended in.
+    pub state: State,
+    /// Reason why it was lost.
+    pub trouble: Option<String>,
+    /// Figures of its last phase; none if it was lost.
+    pub figures: Option<Figures>,
+    /// Its judgement of its own part.
+    pub verdict: Option<Verdict>,
+    /// Its clock ahead of the coordinator's, ns, and the shortest round trip, ns.
+    pub clock: (i64, u64),
+    /// Time by which it started late, ns.
+    pub late_ns: u64,
+    /// Results of its job.
+    pub parts: Vec<Value>,
+}
+
+impl Coordinator {
+    /// The job of the coordinator has no more phases: waits for what the agents still have to report.
+    pub fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    pub(super) fn settle(&mut self) {
+        if !self.is_closing || self.is_settled {
+            return;
+        }
+        let is_over = |agent: &Agent| agent.is_gone() || agent.state == State::Done;
+        if self.agents.iter().all(is_over) {
+            self.is_settled = true;
+            for agent in self.agents.iter_mut().filter(|agent| agent.state == State::Done) {
+                // One that does not hear it any more ends by itself.
+                let _ = agent.send(&Down::Bye);
+            }
+            self.events.push_back(Event::Settled);
+        }
+    }
+
+    /// Returns true if no agent has anything left to acknowledge.
+    #[must_use]
+    pub fn has_said_all(&self) -> bool {
+        self.agents.iter().all(|agent| agent.is_gone() || agent.link.is_settled())
+    }
+
+    /// Reasons why an agent was lost outside of a phase.
+    #[must_use]
+    pub fn lost_between(&self) -> &[String] {
+        &self.lost_between
+    }
+
+    /// The agents as they are.
+    #[must_use]
+    pub fn reports(&self) -> Vec<AgentReport> {
+        let report = |agent: &Agent| AgentReport {
+            name: agent.here.name.clone(),
+            machine: agent.ready.as_ref().map(|ready| ready.machine.clone()).unwrap_or_default(),
+            state: agent.state,
+            trouble: agent.trouble.clone(),
+            figures: agent.figures.clone(),
+            verdict: agent.verdict.clone(),
+            clock: agent.ready.as_ref().map_or((0, 0), |ready| ready.clock),
+            late_ns: agent.late_ns,
+            parts: agent.parts.clone(),
+        };
+        self.agents.iter().map(report).collect()
+    }
+}
+
+/// The heavier verdict of the whole and of what the agents say of themselves, if it is one of theirs: an agent that is limited
+/// makes the run so.
+#[must_use]
+pub fn of_agents(whole: VerdictKind, agents: &[AgentReport]) -> Option<Verdict> {
+    let reasons_of = |kind: VerdictKind| {
+        let its = |agent: &AgentReport| {
+            let verdict = agent.verdict.as_ref().filter(|verdict| verdict.kind == kind)?;
+            Some(format!("agent {}: {}", agent.name, verdict.reasons.join("; ")))
+        };
+        agents.iter().filter_map(its).collect::<Vec<_>>()
+    };
+    let outweighed: &[VerdictKind] = match whole {
+        VerdictKind::Void => &[],
+        VerdictKind::Partial | VerdictKind::TargetFailed | VerdictKind::GeneratorLimited => {
+            &[VerdictKind::Void]
+        }
+        _ => &[VerdictKind::Void, VerdictKind::GeneratorLimited],
+    };
+    let mut found = outweighed.iter().map(|&kind| (kind, reasons_of(kind)));
+    found
+        .find(|(_, reasons)| !reasons.is_empty())
+        .map(|(kind, reasons)| Verdict::new(kind, reasons))
+}

@@ -1,0 +1,280 @@
+//! Files of a run: the coordinator hands them out by the hash of their content, agents check what they get.
+
+use crate::message::FileEntry;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{Context, SHA256};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Bytes of a piece.
+pub const PIECE: usize = 1 << 20;
+
+/// A file that an agent cannot have.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The operating system refused something.
+    #[error("{path}: {source}")]
+    System {
+        /// The file.
+        path: String,
+        /// Reason.
+        source: io::Error,
+    },
+    /// The content is not what it was.
+    #[error(
+        "{name}: its content is not the one that was announced; it was changed while the run was prepared, start the run again"
+    )]
+    Changed {
+        /// The file.
+        name: String,
+    },
+    /// A name that leads elsewhere.
+    #[error("'{name}' is not the name of a file; the coordinator is not one of plimsoll")]
+    Name {
+        /// The name.
+        name: String,
+    },
+}
+
+fn system(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
+    |source| FileError::System { path: path.display().to_string(), source }
+}
+
+/// Returns the SHA-256 of a file, hexadecimal, and its length in bytes.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn sha256_of(path: &Path) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let (mut context, mut bytes) = (Context::new(&SHA256), 0);
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        context.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+    Ok((hex(context.finish().as_ref()), bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Files that a coordinator hands out: those of its run, and no others.
+#[derive(Clone, Debug, Default)]
+pub struct Outgoing {
+    files: Vec<(FileEntry, PathBuf)>,
+}
+
+impl Outgoing {
+    /// Adds a file, and returns its number.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn add(&mut self, path: &Path) -> Result<usize, FileError> {
+        let (sha256, bytes) = sha256_of(path).map_err(system(path))?;
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("file");
+        let entry = FileEntry { name: name.to_owned(), sha256, bytes };
+        if let Some(index) = self.files.iter().position(|(known, _)| *known == entry) {
+            return Ok(index);
+        }
+        self.files.push((entry, path.to_owned()));
+        Ok(self.files.len() - 1)
+    }
+
+    /// The files as a plan names them.
+    #[must_use]
+    pub fn entries(&self) -> Vec<FileEntry> {
+        self.files.iter().map(|(entry, _)| entry.clone()).collect()
+    }
+
+    /// A piece, base64; empty behind the end, and for a file that is not of this run.
+    #[must_use]
+    pub fn piece(&self, sha256: &str, offset: u64) -> String {
+        let Some((_, path)) = self.files.iter().find(|(entry, _)| entry.sha256 == sha256) else {
+            return String::new();
+        };
+        let mut buffer = vec![0; PIECE];
+        let read = File::open(path).and_then(|file| fill(&file, &mut buffer, offset));
+        // A file that cannot be read any more is found by its hash.
+        STANDARD.encode(&buffer[..read.unwrap_or(0)])
+    }
+}
+
+fn fill(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// A file that is being received.
+pub struct Incoming {
+    entry: FileEntry,
+    place: PathBuf,
+    beside: PathBuf,
+    file: File,
+    context: Context,
+    offset: u64,
+}
+
+/// Returns the place of a file below an agent's folder of files.
+///
+/// # Errors
+/// When its name or hash leads out of the folder.
+pub fn place_of(folder: &Path, entry: &FileEntry) -> Result<PathBuf, FileError> {
+    let is_hash = entry.sha256.len() == 64 && entry.sha256.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_name = !matches!(entry.name.as_str(), "" | "." | "..")
+        && !entry.name.contains(['/', '\0'])
+        && entry.name.len() <= 200;
+    if !is_hash || !is_name {
+        return Err(FileError::Name { name: entry.name.chars().take(80).collect() });
+    }
+    Ok(folder.join(&entry.sha256).join(&entry.name))
+}
+
+impl Incoming {
+    /// Begins to receive a file, unless the folder has it already: then its place is returned.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn begin(folder: &Path, entry: &FileEntry) -> Result<Result<PathBuf, Self>, FileError> {
+        let place = place_of(folder, entry)?;
+        if sha256_of(&place).is_ok_and(|found| found == (entry.sha256.clone(), entry.bytes)) {
+            return Ok(Ok(place));
+        }
+        let own = place.parent().unwrap_or(folder);
+        std::fs::create_dir_all(own).map_err(system(own))?;
+        // Agents of one machine may share the folder.
+        let beside = own.join(format!(".{}.{}", std::process::id(), entry.name));
+        let file = File::create(&beside).map_err(system(&beside))?;
+        Ok(Err(Self {
+            entry: entry.clone(),
+            place,
+            beside,
+            file,
+            context: Context::new(&SHA256),
+            offset: 0,
+        }))
+    }
+
+    /// First byte of the piece that is needed next.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Keeps a piece, and returns the place of the file if it is whole.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is not what was announced.
+    pub fn piece(&mut self, offset: u64, data: &str) -> Result<Option<PathBuf>, FileError> {
+        if offset != self.offset {
+            return Ok(None);
+        }
+        let changed = || FileError::Changed { name: self.entry.name.clone() };
+        let bytes = STANDARD.decode(data).map_err(|_| changed())?;
+        if self.offset + bytes.len() as u64 > self.entry.bytes
+            || (bytes.is_empty() && self.offset < self.entry.bytes)
+        {
+            return Err(changed());
+        }
+        self.context.update(&bytes);
+        self.file.write_all(&bytes).map_err(system(&self.beside))?;
+        self.offset += bytes.len() as u64;
+        if self.offset < self.entry.bytes {
+            return Ok(None);
+        }
+        if hex(self.context.clone().finish().as_ref()) != self.entry.sha256 {
+            return Err(changed());
+        }
+        std::fs::rename(&self.beside, &self.place).map_err(system(&self.place))?;
+        Ok(Some(self.place.clone()))
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        // Of a file that is whole it is gone already.
+        let _ = std::fs::remove_file(&self.beside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_arrives_in_pieces_and_is_not_fetched_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("q.txt");
+        let text: Vec<u8> = (0..PIECE * 2 + 17).map(|index| (index * 31 % 251) as u8).collect();
+        std::fs::write(&source, &text).unwrap();
+        let mut outgoing = Outgoing::default();
+        assert_eq!((outgoing.add(&source).unwrap(), outgoing.add(&source).unwrap()), (0, 0));
+        let entry = outgoing.entries().remove(0);
+        let folder = dir.path().join("files");
+        let Err(mut incoming) = Incoming::begin(&folder, &entry).unwrap() else { panic!() };
+        let place = loop {
+            let offset = incoming.offset();
+            let piece = outgoing.piece(&entry.sha256, offset);
+            assert_eq!(incoming.piece(offset + 1, &piece).unwrap(), None, "another piece");
+            if let Some(place) = incoming.piece(offset, &piece).unwrap() {
+                break place;
+            }
+        };
+        drop(incoming);
+        assert_eq!(std::fs::read(&place).unwrap(), text);
+        assert_eq!(Incoming::begin(&folder, &entry).unwrap().ok(), Some(place.clone()));
+        assert_eq!(std::fs::read_dir(place.parent().unwrap()).unwrap().count(), 1);
+        assert!(outgoing.piece(&"0".repeat(64), 0).is_empty(), "a file that is not of this run");
+    }
+
+    #[test]
+    fn a_file_that_changed_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("q.txt");
+        std::fs::write(&source, "/one\n").unwrap();
+        let mut outgoing = Outgoing::default();
+        outgoing.add(&source).unwrap();
+        let entry = outgoing.entries().remove(0);
+        for content in ["/two\n", "/o", "/one\n/two\n"] {
+            std::fs::write(&source, content).unwrap();
+            let Err(mut incoming) = Incoming::begin(dir.path(), &entry).unwrap() else { panic!() };
+            let error = loop {
+                let offset = incoming.offset();
+                match incoming.piece(offset, &outgoing.piece(&entry.sha256, offset)) {
+                    Ok(done) => assert_eq!(done, None),
+                    Err(error) => break error,
+                }
+            };
+            assert!(error.to_string().contains("start the run again"), "{error}");
+        }
+        assert!(!place_of(dir.path(), &entry).unwrap().exists());
+    }
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_rejected() {
+        let good = FileEntry { name: "q".to_owned(), sha256: "a".repeat(64), bytes: 1 };
+        assert!(place_of(Path::new("/files"), &good).is_ok());
+        for name in ["..", ".", "", "a/b", "/etc/passwd", "a\0b"] {
+            let entry = FileEntry { name: name.to_owned(), ..good.clone() };
+            assert!(place_of(Path::new("/files"), &entry).is_err(), "{name:?}");
+        }
+        for sha256 in ["../../etc", "", "zz"] {
+            let entry = FileEntry { sha256: sha256.to_owned(), ..good.clone() };
+            assert!(place_of(Path::new("/files"), &entry).is_err(), "{sha256:?}");
+        }
+    }
+}

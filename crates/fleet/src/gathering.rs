@@ -1,0 +1,201 @@
+//! The seconds of several agents, taken together while they come, and the proof that they are the whole.
+
+use crate::message::Ended;
+use plimsoll_core::interval::{Fingerprint, Interval, IntervalLine};
+use plimsoll_core::ledger::Ledger;
+use plimsoll_engine::run::RunEnd;
+use std::collections::BTreeMap;
+
+/// Most seconds that are held back for an agent that is late; each is at most some megabytes.
+const WAITING_MAX: usize = 120;
+
+/// The parts of one phase.
+pub struct Gathering {
+    parts: Vec<Part>,
+    /// By their end, ns since the start of the measured stretch.
+    waiting: BTreeMap<u64, Interval>,
+    /// Everything that has been received.
+    received: Interval,
+    /// Sum of the parts that have ended.
+    sum: Option<RunEnd>,
+}
+
+#[derive(Default)]
+struct Part {
+    seconds: u64,
+    print: Fingerprint,
+    /// The end of its last second, ns; the largest number once it has ended or is lost.
+    reached_ns: u64,
+    figures: Option<Figures>,
+}
+
+/// Figures of one part, for the table of agents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Its ledger.
+    pub ledger: Ledger,
+    /// Length of its measured stretch, s.
+    pub measured_s: f64,
+    /// 50th, 95th and 99th percentile of its response times, successful requests, ns.
+    pub response_ns: [u64; 3],
+    /// 99th percentile of its lag, ns.
+    pub lag_p99_ns: u64,
+    /// CPU time, s.
+    pub cpu_s: f64,
+    /// Successful requests that ended in the measured stretch.
+    pub ok_in_time: u64,
+}
+
+impl Figures {
+    fn of(end: &RunEnd) -> Self {
+        let all = end.totals.all_classes();
+        Self {
+            ledger: end.totals.ledger,
+            measured_s: end.measured_s,
+            response_ns: [0.5, 0.95, 0.99].map(|quantile| all.response.quantile_ns(quantile)),
+            lag_p99_ns: end.totals.lag.quantile_ns(0.99),
+            cpu_s: end.cpu_s,
+            ok_in_time: end.totals.counters.ok_in_time,
+        }
+    }
+}
+
+/// Parts of a phase as one.
+pub struct Whole {
+    /// The sum; of a part that is missing, it has what was received.
+    pub end: RunEnd,
+    /// One a part; none if it is missing.
+    pub parts: Vec<Option<Figures>>,
+}
+
+impl Gathering {
+    /// Of this many agents.
+    #[must_use]
+    pub fn of(parts: usize) -> Self {
+        Self {
+            parts: (0..parts).map(|_| Part::default()).collect(),
+            waiting: BTreeMap::new(),
+            received: Interval::default(),
+            sum: None,
+        }
+    }
+
+    /// Takes a second of a part, and returns the seconds to which no part will add.
+    ///
+    /// # Errors
+    /// When a histogram cannot be read, or when the part is so late that seconds of the others can no longer be held back.
+    pub fn second(&mut self, part: usize, line: &IntervalLine) -> Result<Vec<Interval>, String> {
+        let second = Interval::try_from(line).map_err(|error| error.to_string())?;
+        let own = &mut self.parts[part];
+        own.seconds += 1;
+        own.print.add(Fingerprint::of(&second));
+        own.reached_ns = own.reached_ns.max(second.to_ns);
+        self.received.merge(&second);
+        match self.waiting.get_mut(&second.to_ns) {
+            Some(sum) => sum.merge(&second),
+            None => drop(self.waiting.insert(second.to_ns, second)),
+        }
+        Ok(self.whole_seconds())
+    }
+
+    /// Takes the end of a part, and returns the seconds to which no part will add.
+    ///
+    /// # Errors
+    /// When the part's seconds are not its whole: a second is missing, or counted twice.
+    pub fn ended(
+        &mut self,
+        part: usize,
+        ended: Ended,
+        start_ns: u64,
+    ) -> Result<Vec<Interval>, String> {
+        let line = ended.end?;
+        let end = line.end(start_ns).map_err(|error| error.to_string())?;
+        let own = &mut self.parts[part];
+        own.reached_ns = u64::MAX;
+        if own.seconds != ended.seconds {
+            return Err(format!(
+                "{} of its {} seconds arrived; a part of the run is missing",
+                own.seconds, ended.seconds
+            ));
+        }
+        if own.print != Fingerprint::of(&end.totals) {
+            return Err(format!(
+                "its {} seconds do not add up to its whole; this is a defect in plimsoll, please report it",
+                own.seconds
+            ));
+        }
+        own.figures = Some(Figures::of(&end));
+        match &mut self.sum {
+            Some(sum) => sum.beside(end),
+            None => self.sum = Some(end),
+        }
+        Ok(self.whole_seconds())
+    }
+
+    /// A part will send nothing more. Returns the seconds to which no part will add.
+    pub fn lost(&mut self, part: usize) -> Vec<Interval> {
+        self.parts[part].reached_ns = u64::MAX;
+        self.whole_seconds()
+    }
+
+    /// The part that is furthest behind, if seconds of others wait for too long for it.
+    #[must_use]
+    pub fn laggard(&self) -> Option<usize> {
+        let is_full = self.waiting.len() > WAITING_MAX;
+        let (part, _) = self.parts.iter().enumerate().min_by_key(|(_, part)| part.reached_ns)?;
+        is_full.then_some(part)
+    }
+
+    /// Returns true if nothing more will come.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.parts.iter().all(|part| part.reached_ns == u64::MAX)
+    }
+
+    /// Number of seconds that a part has sent.
+    #[must_use]
+    pub fn seconds(&self, part: usize) -> u64 {
+        self.parts[part].seconds
+    }
+
+    fn whole_seconds(&mut self) -> Vec<Interval> {
+        let reached_ns = self.parts.iter().map(|part| part.reached_ns).min().unwrap_or(0);
+        let mut whole = Vec::new();
+        while let Some(first) = self.waiting.first_entry()
+            && *first.key() <= reached_ns
+        {
+            whole.push(first.remove());
+        }
+        whole
+    }
+
+    /// All parts as one.
+    #[must_use]
+    pub fn finish(self) -> Whole {
+        let parts: Vec<Option<Figures>> = self.parts.into_iter().map(|part| part.figures).collect();
+        let mut end = self.sum.unwrap_or_default();
+        if parts.iter().any(Option::is_none) {
+            end.totals = self.received;
+            end.measured_s = end.measured_s.max(end.totals.seconds());
+            end.interrupted = true;
+            close(&mut end.totals);
+        }
+        Whole { end, parts }
+    }
+}
+
+/// Closes the books of a run that lost a part: what is known to have been sent and has no known end is unfinished.
+fn close(totals: &mut Interval) {
+    let open = |ledger: &mut Ledger| {
+        let ended = ledger.finished() + ledger.unfinished;
+        ledger.unfinished += ledger.sent.saturating_sub(ended);
+    };
+    open(&mut totals.ledger);
+    totals.classes.iter_mut().for_each(|class| open(&mut class.ledger));
+    let ledger = &mut totals.ledger;
+    let due = ledger.sent + ledger.refused.queue_full + ledger.refused.queue_timeout;
+    ledger.unsent.stopped = ledger.unsent.stopped.max(ledger.scheduled.saturating_sub(due));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! Coordinators call, and agents that are free answer.
+
+use crate::link::Packet;
+use crate::message::{Build, Call, Here, Role};
+use plimsoll_bus::{Bus, BusError, Subscription};
+use plimsoll_core::clock::{SECOND_NS, now_ns};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Distance between two calls.
+const CALL_EVERY: Duration = Duration::from_millis(200);
+
+/// Agents that could not be found.
+#[derive(Debug, Error)]
+pub enum HallError {
+    /// The bus failed.
+    #[error("{0}")]
+    Bus(#[from] BusError),
+    /// Not enough agents answered.
+    #[error(
+        "{found} of {wanted} agents answered on the bus within {within_s} s{names}; start more of them: plimsoll agent --bus ..."
+    )]
+    TooFew {
+        /// Number that answered.
+        found: usize,
+        /// Number that was asked for.
+        wanted: usize,
+        /// Time that was waited, s.
+        within_s: u64,
+        /// Names of those that answered, behind a colon.
+        names: String,
+    },
+    /// An agent runs another program.
+    #[error(
+        "agent {name} is another build: {agent}; this is {own}; install the same one on all machines"
+    )]
+    OtherBuild {
+        /// Name of the agent.
+        name: String,
+        /// Its build.
+        agent: String,
+        /// Own build.
+        own: String,
+    },
+    /// The user ended the wait.
+    #[error("stopped while waiting for agents; nothing was measured")]
+    Stopped,
+}
+
+/// Name of a fleet: agents and coordinators of one name find each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetName(String);
+
+impl Default for FleetName {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+impl fmt::Display for FleetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for FleetName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_good = |sign: char| sign.is_ascii_alphanumeric() || sign == '-' || sign == '_';
+        match (1..=64).contains(&text.len()) && text.chars().all(is_good) {
+            true => Ok(Self(text.to_owned())),
+            false => Err("use 1 to 64 letters, digits, '-' and '_'".to_owned()),
+        }
+    }
+}
+
+impl FleetName {
+    /// Subject of what is for one process.
+    #[must_use]
+    pub fn inbox(&self, process: u64) -> String {
+        format!("plimsoll.{}.to.{process:016x}", self.0)
+    }
+
+    fn calls(&self) -> String {
+        format!("plimsoll.{}.call", self.0)
+    }
+
+    fn answers(&self, coordinator: u64) -> String {
+        format!("plimsoll.{}.here.{coordinator:016x}", self.0)
+    }
+}
+
+/// A number for a process that no other has.
+///
+/// # Panics
+/// If the system has no random numbers.
+#[must_use]
+pub fn process_number() -> u64 {
+    let mut bytes = [0; 8];
+    // Without random numbers there is no TLS either.
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_or(u64::from(std::process::id()) ^ now_ns(), |()| u64::from_ne_bytes(bytes))
+}
+
+/// Agents that a coordinator wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Number of agents for the load.
+    pub agents: usize,
+    /// Longest wait.
+    pub within: Duration,
+}
+
+/// Calls until enough agents have answered, and returns them in the order of their names. `note` is given what a user should
+/// know about an agent that is left out.
+///
+/// # Errors
+/// [`HallError`].
+pub fn find(
+    bus: &dyn Bus,
+    (fleet, own): (&FleetName, u64),
+    build: &Build,
+    wanted: Wanted,
+    is_stopped: &dyn Fn() -> bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<Here>, HallError> {
+    let answers = bus.subscribe(&fleet.answers(own))?;
+    let call = serde_json::to_vec(&Call { coordinator: own }).unwrap_or_default();
+    let until_ns = now_ns() + wanted.within.as_nanos() as u64;
+    let mut found: Vec<Here> = Vec::new();
+    while found.len() < wanted.agents {
+        if is_stopped() {
+            return Err(HallError::Stopped);
+        }
+        if now_ns() > until_ns {
+            return Err(too_few(&found, wanted));
+        }
+        // A bus that is away for a moment comes back, or the time is over.
+        let _ = bus.publish(&fleet.calls(), &call);
+        let round_ns = now_ns() + CALL_EVERY.as_nanos() as u64;
+        while found.len() < wanted.agents && now_ns() < round_ns {
+            let left = Duration::from_nanos(round_ns.saturating_sub(now_ns()));
+            let Some(message) = answers.next(left)? else { continue };
+            let Ok(here) = serde_json::from_slice::<Here>(&message.payload) else { continue };
+            if here.role == Role::Load && here.coordinator == own {
+                take(&mut found, here, build, note)?;
+            }
+        }
+    }
+    found.sort_by(|one, other| natural(&one.name).cmp(&natural(&other.name)));
+    Ok(found)
+}
+
+fn take(
+    found: &mut Vec<Here>,
+    here: Here,
+    build: &Build,
+    note: &mut dyn FnMut(&str),
+) -> Result<(), HallError> {
+    if found.iter().any(|known| known.agent == here.agent) {
+        return Ok(());
+    }
+    if let Some(known) = found.iter().find(|known| known.name == here.name) {
+        note(&format!(
+            "two agents are named {}: process {} on {} takes part, process {} on {} does not; give each a --name of its own",
+            here.name, known.pid, known.host, here.pid, here.host
+        ));
+        return Ok(());
+    }
+    if !here.build.is_same(build) {
+        return Err(HallError::OtherBuild {
+            name: here.name,
+            agent: here.build.words(),
+            own: build.words(),
+        });
+    }
+    found.push(here);
+    Ok(())
+}
+
+fn too_few(found: &[Here], wanted: Wanted) -> HallError {
+    let names: Vec<&str> = found.iter().map(|here| here.name.as_str()).collect();
+    HallError::TooFew {
+        found: found.len(),
+        wanted: wanted.agents,
+        within_s: wanted.within.as_nanos() as u64 / SECOND_NS,
+        names: if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) },
+    }
+}
+
+/// A name so that 'agent-10' comes after 'agent-9'.
+fn natural(name: &str) -> (String, u64, String) {
+    let digits = name.chars().rev().take_while(char::is_ascii_digit).count();
+    let (front, number) = name.split_at(name.len() - digits);
+    (front.to_owned(), number.parse().unwrap_or(0), name.to_owned())
+}
+
+/// An agent that waits for work.
+pub struct Waiting {
+    calls: Box<dyn Subscription>,
+    inbox: Box<dyn Subscription>,
+    answered: Vec<u64>,
+}
+
+/// The first packet of a coordinator, and the subscription on which more come.
+pub struct Called {
+    /// Number of the coordinator.
+    pub coordinator: u64,
+    /// The packet.
+    pub first: Vec<u8>,
+    /// What is for this agent.
+    pub inbox: Box<dyn Subscription>,
+}
+
+impl Waiting {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the bus does not let this agent listen.
+    pub fn begin(bus: &dyn Bus, fleet: &FleetName, own: u64) -> Result<Self, BusError> {
+        Ok(Self {
+            calls: bus.subscribe(&fleet.calls())?,
+            inbox: bus.subscribe(&fleet.inbox(own))?,
+            answered: Vec::new(),
+        })
+    }
+
+    /// Answers calls until a coordinator gives this agent work; `None` if it was stopped before.
+    ///
+    /// # Errors
+    /// When the bus has ended.
+    pub fn wait(
+        mut self,
+        bus: &dyn Bus,
+        fleet: &FleetName,
+        here: &Here,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Called>, BusError> {
+        /// Coordinators that are remembered.
+        const REMEMBERED: usize = 1024;
+        while !is_stopped() {
+            while let Some(message) = self.inbox.next(Duration::ZERO)? {
+                let Ok(packet) = Packet::decode(&message.payload) else { continue };
+                if self.answered.contains(&packet.from()) {
+                    let first = message.payload.to_vec();
+                    let coordinator = packet.from();
+                    return Ok(Some(Called { coordinator, first, inbox: self.inbox }));
+                }
+            }
+            let Some(message) = self.calls.next(Duration::from_millis(20))? else { continue };
+            let Ok(Call { coordinator }) = serde_json::from_slice(&message.payload) else {
+                continue;
+            };
+            if !self.answered.contains(&coordinator) {
+                self.answered.push(coordinator);
+                let excess = self.answered.len().saturating_sub(REMEMBERED);
+                self.answered.drain(..excess);
+            }
+            let answer = Here { coordinator, ..here.clone() };
+            // A call that is not answered comes again.
+            let _ = bus.publish(
+                &fleet.answers(coordinator),
+                &serde_json::to_vec(&answer).unwrap_or_default(),
+            );
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,16 @@
+//! One run on many machines: agents that each carry out a slice, and a coordinator that merges what they measured, exactly.
+//!
+//! Numbers go over a bus that delivers at most once, so [`link`] numbers and acknowledges every packet. The
+//! [`coordinator::Coordinator`] and the [`member::Member`] read no clock and open nothing; [`post`] moves their packets. Every
+//! process has a [`place::Place`] in its run: alone, as an agent, or as the coordinator.
+
+pub mod coordinator;
+pub mod end;
+pub mod files;
+pub mod gathering;
+pub mod hall;
+pub mod link;
+pub mod member;
+pub mod message;
+pub mod place;
+pub mod post;

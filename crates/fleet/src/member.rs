@@ -1,0 +1,209 @@
+//! An agent's side of a run, as a machine that reads no clock and opens nothing.
+
+use crate::link::{ClockOffset, Link, LinkError, Packet};
+use crate::message::{Down, Ended, Plan, Ready, Up};
+use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use plimsoll_core::record::Machine;
+use std::collections::VecDeque;
+
+/// Silence of the coordinator after which an agent ends its load, ns: shorter than the time after which the coordinator gives
+/// the agent up, so that no load is on that is not counted.
+pub const DEAD_MAN_NS: u64 = 8 * SECOND_NS;
+/// Least time between the order to start and the start, ns.
+const AHEAD_MIN_NS: u64 = 5 * MILLISECOND_NS;
+
+/// An order that the agent's process carries out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// To prepare its part of a run.
+    Plan(Box<Plan>),
+    /// To keep a piece of a file.
+    Piece {
+        /// SHA-256 of the file.
+        sha256: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes, base64.
+        data: String,
+    },
+    /// To start the phase for which it is ready, ns on its own clock.
+    Start {
+        /// Time.
+        at_ns: u64,
+    },
+    /// To end its load in order.
+    Stop,
+    /// To end at once.
+    Abort {
+        /// Reason.
+        why: String,
+    },
+    /// Everything was received.
+    Bye,
+}
+
+/// An agent of one run.
+pub struct Member {
+    link: Link,
+    /// Phase that it is ready for, and what it says when its clock is measured.
+    waiting: Option<(String, Machine)>,
+    phase: Option<u32>,
+    phases: u32,
+    clock: Option<ClockOffset>,
+    orders: VecDeque<Order>,
+    is_over: bool,
+    seconds: u64,
+}
+
+impl Member {
+    /// An agent, whose process has the number `own`, of the coordinator with another number.
+    #[must_use]
+    pub fn new(own: u64, coordinator: u64, now_ns: u64) -> Self {
+        Self {
+            link: Link::new(own, coordinator, now_ns),
+            waiting: None,
+            phase: None,
+            phases: 0,
+            clock: None,
+            orders: VecDeque::new(),
+            is_over: false,
+            seconds: 0,
+        }
+    }
+
+    /// The next order.
+    pub fn next_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// Takes bytes from the bus; what is no packet of the coordinator is ignored.
+    pub fn receive(&mut self, bytes: &[u8], now_ns: u64) {
+        let Ok(packet) = Packet::decode(bytes) else { return };
+        for text in self.link.receive(packet, now_ns) {
+            match serde_json::from_slice::<Down>(&text) {
+                Ok(message) => self.hear(message, now_ns),
+                Err(error) => {
+                    self.end(&format!("the coordinator sent something unknown ({error})"))
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, message: Down, now_ns: u64) {
+        match message {
+            Down::Plan(plan) => self.orders.push_back(Order::Plan(plan)),
+            Down::Piece { sha256, offset, data } => {
+                self.orders.push_back(Order::Piece { sha256, offset, data });
+            }
+            Down::Arm { phase, at_ns } => self.arm(phase, at_ns, now_ns),
+            Down::Stop => self.orders.push_back(Order::Stop),
+            Down::Abort { why } => self.end(&why),
+            Down::Bye => {
+                self.is_over = true;
+                self.orders.push_back(Order::Bye);
+            }
+        }
+    }
+
+    fn arm(&mut self, phase: u32, at_ns: u64, now_ns: u64) {
+        let Some(clock) = self.clock.filter(|_| self.phase == Some(phase)) else { return };
+        let own_ns = clock.own_ns(at_ns);
+        if own_ns < now_ns + AHEAD_MIN_NS {
+            let why = format!(
+                "the order to start came {} ms too late",
+                (now_ns + AHEAD_MIN_NS - own_ns) / MILLISECOND_NS
+            );
+            // What cannot be said is found by the coordinator's own clock.
+            let _ = self.say(&Up::Failed { why: why.clone(), code: 3 });
+            self.end(&why);
+            return;
+        }
+        self.phase = None;
+        if self.say(&Up::Armed { phase }).is_ok() {
+            self.orders.push_back(Order::Start { at_ns: own_ns });
+        }
+    }
+
+    fn end(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.orders.push_back(Order::Abort { why: why.to_owned() });
+        }
+    }
+
+    /// Its connections are open: reports so once its clock is measured. `key` has everything on which the requests of the phase
+    /// depend.
+    pub fn at_line(&mut self, key: String, machine: Machine) {
+        self.waiting = Some((key, machine));
+        self.seconds = 0;
+        self.link.measure_clock();
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// When too much waits to be sent.
+    pub fn say(&mut self, message: &Up) -> Result<(), LinkError> {
+        if let Up::Second(_) = message {
+            self.seconds += 1;
+        }
+        let text = serde_json::to_vec(message).unwrap_or_default();
+        self.link.send(&text).map(drop)
+    }
+
+    /// Sends the end of a phase, and its number of seconds.
+    ///
+    /// # Errors
+    /// When too much waits to be sent.
+    pub fn ended(&mut self, end: Result<crate::end::EndLine, String>) -> Result<(), LinkError> {
+        let (phase, seconds) = (self.phases.saturating_sub(1), self.seconds);
+        self.say(&Up::Ended(Box::new(Ended { phase, seconds, end })))
+    }
+
+    /// Phase that was begun last.
+    #[must_use]
+    pub const fn current_phase(&self) -> u32 {
+        self.phases.saturating_sub(1)
+    }
+
+    /// Packets that are to be sent now.
+    pub fn poll(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
+        let silent_ns = self.link.silent_ns(now_ns);
+        if silent_ns > DEAD_MAN_NS {
+            let seconds = silent_ns / SECOND_NS;
+            self.end(&format!("the coordinator has been silent for {seconds} s"));
+        }
+        if let (Some(clock), Some((key, machine))) =
+            (self.link.clock(), self.waiting.take_if(|_| self.link.clock().is_some()))
+        {
+            self.clock = Some(clock);
+            let phase = self.phases;
+            self.phases += 1;
+            self.phase = Some(phase);
+            // Its clock ahead of the coordinator's is the other way round than the link says.
+            let ahead_ns = i64::try_from(-clock.ahead_ns).unwrap_or(i64::MAX);
+            let ready = Ready { phase, key, clock: (ahead_ns, clock.round_trip_ns), machine };
+            if let Err(error) = self.say(&Up::Ready(ready)) {
+                self.end(&error.to_string());
+            }
+        }
+        self.link.poll(now_ns).iter().map(Packet::encode).collect()
+    }
+
+    /// Time until which [`Member::poll`] has nothing to do if nothing arrives, ns.
+    #[must_use]
+    pub fn due_ns(&self, now_ns: u64) -> u64 {
+        self.link.due_ns().min(now_ns + 100 * MILLISECOND_NS)
+    }
+
+    /// Returns true if the coordinator was heard of lately.
+    #[must_use]
+    pub fn is_heard(&self, now_ns: u64) -> bool {
+        self.link.silent_ns(now_ns) < DEAD_MAN_NS
+    }
+
+    /// Returns true if everything that it sent has arrived.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.link.is_settled()
+    }
+}

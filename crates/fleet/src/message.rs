@@ -1,0 +1,208 @@
+//! Messages between coordinator and agents.
+
+use crate::end::EndLine;
+use plimsoll_core::interval::IntervalLine;
+use plimsoll_core::record::{FailureSample, Machine};
+use plimsoll_core::schedule::Slice;
+use plimsoll_core::verdict::Verdict;
+use plimsoll_record::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A program, compared before a run: different programs may ask different requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Build {
+    /// Version, commit, target, features.
+    pub tool: Tool,
+    /// SHA-256 of the program's file, hexadecimal.
+    pub program_sha256: String,
+}
+
+impl Build {
+    /// Returns true if both programs ask the same requests: the same file, or for another processor the same unmodified commit.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        if self.tool.target == other.tool.target {
+            return self.program_sha256 == other.program_sha256;
+        }
+        let is_clean = |tool: &Tool| !tool.commit.is_empty() && tool.modified == Some(false);
+        is_clean(&self.tool)
+            && is_clean(&other.tool)
+            && self.tool.commit == other.tool.commit
+            && self.tool.lock_sha256 == other.tool.lock_sha256
+    }
+
+    /// The build in a few words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let short = |text: &str| text.chars().take(12).collect::<String>();
+        let Tool { version, commit, modified, target, .. } = &self.tool;
+        let modified = if *modified == Some(true) { ", modified" } else { "" };
+        let commit = if commit.is_empty() { "unknown" } else { commit };
+        let program = short(&self.program_sha256);
+        format!("{version} (commit {}{modified}, {target}, program {program})", short(commit))
+    }
+}
+
+/// A coordinator that looks for agents.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Number of the coordinator's process.
+    pub coordinator: u64,
+}
+
+/// An agent that is free.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Here {
+    /// Number of the coordinator that is answered.
+    pub coordinator: u64,
+    /// Number of the agent's process.
+    pub agent: u64,
+    /// Name of the agent, unique in its fleet.
+    pub name: String,
+    /// Name of its machine.
+    pub host: String,
+    /// Process id there.
+    pub pid: u32,
+    /// Work that it takes.
+    pub role: Role,
+    /// Program.
+    pub build: Build,
+}
+
+/// Work that an agent takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A part of the load.
+    #[default]
+    Load,
+    /// The resources of its machine.
+    Watch,
+}
+
+/// A file that a run reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Name without a folder.
+    pub name: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+    /// Length, bytes.
+    pub bytes: u64,
+}
+
+/// An agent's part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the run.
+    pub run: String,
+    /// Words of the command; `{file:N}` stands for the N-th file.
+    pub words: Vec<String>,
+    /// Files that the words name.
+    pub files: Vec<FileEntry>,
+    /// Part of the run.
+    pub slice: Slice,
+}
+
+/// An agent's message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Up {
+    /// It needs a piece of a file.
+    Wants {
+        /// SHA-256 of the file.
+        sha256: String,
+        /// First byte of the piece.
+        offset: u64,
+    },
+    /// Its connections are open, and it waits for the start of a phase.
+    Ready(Ready),
+    /// It knows the time of the start.
+    Armed {
+        /// The phase.
+        phase: u32,
+    },
+    /// It has started.
+    Started {
+        /// The phase.
+        phase: u32,
+        /// Time by which it was late, ns.
+        late_ns: u64,
+    },
+    /// A second of its measurements.
+    Second(Box<IntervalLine>),
+    /// A request that failed.
+    Failure(Box<FailureSample>),
+    /// The end of its part of a phase, with the sums of all that it sent before.
+    Ended(Box<Ended>),
+    /// What the job itself has found, for the coordinator's job to put together.
+    Part(Value),
+    /// It has kept its record, and judged its own part.
+    Finished {
+        /// Its judgement.
+        verdict: Verdict,
+    },
+    /// It cannot go on.
+    Failed {
+        /// One line.
+        why: String,
+        /// Its exit code.
+        code: u8,
+    },
+}
+
+/// An agent that waits for the start of a phase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ready {
+    /// The phase, from 0.
+    pub phase: u32,
+    /// Everything on which the requests of the phase depend; the same for all agents.
+    pub key: String,
+    /// Its clock ahead of the coordinator's, ns, and the shortest round trip, ns.
+    pub clock: (i64, u64),
+    /// Its machine.
+    pub machine: Machine,
+}
+
+/// The end of an agent's part of a phase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// The phase.
+    pub phase: u32,
+    /// Number of seconds that it sent.
+    pub seconds: u64,
+    /// Its measurements, and the sums of its seconds; none if it failed.
+    pub end: Result<EndLine, String>,
+}
+
+/// The coordinator's message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Down {
+    /// The agent's part of the run.
+    Plan(Box<Plan>),
+    /// A piece of a file; empty at its end.
+    Piece {
+        /// SHA-256 of the file.
+        sha256: String,
+        /// First byte of the piece.
+        offset: u64,
+        /// Bytes, base64.
+        data: String,
+    },
+    /// Time of the start of a phase, ns on the coordinator's clock.
+    Arm {
+        /// The phase.
+        phase: u32,
+        /// Time.
+        at_ns: u64,
+    },
+    /// The load ends in order: what is in flight is waited for, and the rest is reported.
+    Stop,
+    /// The load ends at once, and the run with it.
+    Abort {
+        /// Reason.
+        why: String,
+    },
+    /// All has been received.
+    Bye,
+}

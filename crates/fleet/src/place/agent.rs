@@ -1,0 +1,310 @@
+//! An agent's process in its run.
+
+use super::Refused;
+use crate::end::EndLine;
+use crate::files::{FileError, Incoming};
+use crate::hall::{Called, FleetName};
+use crate::member::{Member, Order};
+use crate::message::{Plan, Up};
+use crate::post::{Machine, Post};
+use plimsoll_bus::Bus;
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_core::schedule::Slice;
+use plimsoll_core::verdict::Verdict;
+use plimsoll_engine::health::machine;
+use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::shard::Agreement;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Longest wait for the coordinator to take the last messages.
+const LAST_WORDS: Duration = Duration::from_secs(20);
+/// Interval at which a wait looks whether the process was stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+struct Desk {
+    member: Member,
+    to: String,
+    stop: Arc<AtomicBool>,
+    plan: Option<Plan>,
+    pieces: VecDeque<(String, u64, String)>,
+    start_ns: Option<u64>,
+    aborted: Option<String>,
+    has_bye: bool,
+}
+
+impl Machine for Desk {
+    fn receive(&mut self, bytes: &[u8], now_ns: u64) {
+        self.member.receive(bytes, now_ns);
+    }
+
+    fn poll(&mut self, now_ns: u64) -> Vec<(String, Vec<u8>)> {
+        let packets = self.member.poll(now_ns);
+        while let Some(order) = self.member.next_order() {
+            match order {
+                Order::Plan(plan) => self.plan = Some(*plan),
+                Order::Piece { sha256, offset, data } => {
+                    self.pieces.push_back((sha256, offset, data));
+                }
+                Order::Start { at_ns } => self.start_ns = Some(at_ns),
+                Order::Stop => self.stop.store(true, Ordering::Relaxed),
+                Order::Abort { why } => {
+                    self.aborted.get_or_insert(why);
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+                Order::Bye => self.has_bye = true,
+            }
+        }
+        packets.into_iter().map(|bytes| (self.to.clone(), bytes)).collect()
+    }
+
+    fn due_ns(&self, now_ns: u64) -> u64 {
+        self.member.due_ns(now_ns)
+    }
+}
+
+/// An agent's process in its run.
+pub struct AgentPost {
+    post: Post<Desk>,
+    slice: OnceLock<Slice>,
+}
+
+impl fmt::Debug for AgentPost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentPost").field("slice", &self.slice).finish_non_exhaustive()
+    }
+}
+
+impl AgentPost {
+    /// An agent that was called. `stop` is set when its load must end.
+    ///
+    /// # Errors
+    /// When its thread cannot be started.
+    pub fn start(
+        bus: Arc<dyn Bus>,
+        fleet: &FleetName,
+        own: u64,
+        called: Called,
+        stop: Arc<AtomicBool>,
+    ) -> io::Result<Self> {
+        let now = now_ns();
+        let mut member = Member::new(own, called.coordinator, now);
+        member.receive(&called.first, now);
+        let desk = Desk {
+            member,
+            to: fleet.inbox(called.coordinator),
+            stop,
+            plan: None,
+            pieces: VecDeque::new(),
+            start_ns: None,
+            aborted: None,
+            has_bye: false,
+        };
+        let post = Post::start(desk, bus, called.inbox)?;
+        Ok(Self { post, slice: OnceLock::new() })
+    }
+
+    /// Waits for the plan.
+    ///
+    /// # Errors
+    /// When the run ends before.
+    pub fn plan(&self) -> Result<Plan, Refused> {
+        let look = |desk: &mut Desk| desk.plan.take().map(Ok).or_else(|| desk.is_aborted());
+        let plan = self.wait(look)?;
+        let _ = self.slice.set(plan.slice);
+        Ok(plan)
+    }
+
+    /// Part of the run.
+    #[must_use]
+    pub fn slice(&self) -> Slice {
+        self.slice.get().copied().unwrap_or(Slice::WHOLE)
+    }
+
+    fn wait<T>(
+        &self,
+        mut look: impl FnMut(&mut Desk) -> Option<Result<T, Refused>>,
+    ) -> Result<T, Refused> {
+        loop {
+            if let Some(found) = self.post.wait(LOOK_EVERY, &mut look) {
+                return found;
+            }
+            if self.post.with(|desk| desk.stop.load(Ordering::Relaxed)) {
+                return Err(Refused {
+                    why: "stopped before the load began".to_owned(),
+                    code: Some(3),
+                });
+            }
+        }
+    }
+
+    /// Receives the files of a plan below a folder, and returns their places.
+    ///
+    /// # Errors
+    /// When a file cannot be kept, is not what was announced, or the run ends before.
+    pub fn fetch(&self, plan: &Plan, folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+        plan.files
+            .iter()
+            .map(|entry| {
+                let refused = |error: FileError| Refused { why: error.to_string(), code: Some(1) };
+                let mut incoming = match Incoming::begin(folder, entry).map_err(refused)? {
+                    Ok(place) => return Ok(place),
+                    Err(incoming) => incoming,
+                };
+                loop {
+                    let (sha256, offset) = (entry.sha256.clone(), incoming.offset());
+                    self.say(&Up::Wants { sha256: sha256.clone(), offset });
+                    let data = self.wait(|desk| {
+                        let wanted =
+                            |(own, at, _): &(String, u64, String)| *own == sha256 && *at == offset;
+                        let place = desk.pieces.iter().position(wanted);
+                        let found = place.and_then(|place| desk.pieces.remove(place));
+                        found.map(|(_, _, data)| Ok(data)).or_else(|| desk.is_aborted())
+                    })?;
+                    if let Some(place) = incoming.piece(offset, &data).map_err(refused)? {
+                        return Ok(place);
+                    }
+                }
+            })
+            .collect()
+    }
+
+    fn say(&self, message: &Up) {
+        self.post.with(|desk| {
+            if let Err(error) = desk.member.say(message) {
+                desk.aborted.get_or_insert(error.to_string());
+                desk.stop.store(true, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// The start of the next phase, as its shards agree on it. `key` has everything on which the requests of the phase depend.
+    #[must_use]
+    pub fn agreement(self: &Arc<Self>, key: String) -> Arc<dyn Agreement> {
+        Arc::new(Line { post: self.clone(), key })
+    }
+
+    /// Sends the end of a phase.
+    pub fn ended(&self, end: Result<&RunEnd, String>) {
+        let line = end.map(EndLine::from);
+        self.post.with(|desk| {
+            if let Err(error) = desk.member.ended(line) {
+                desk.aborted.get_or_insert(error.to_string());
+            }
+        });
+    }
+
+    /// Sends what the job itself has found.
+    pub fn part(&self, value: Value) {
+        self.say(&Up::Part(value));
+    }
+
+    /// Reason why the run was ended from outside, if it was.
+    #[must_use]
+    pub fn aborted(&self) -> Option<String> {
+        self.post.with(|desk| desk.aborted.clone())
+    }
+
+    /// Reports its judgement, and waits until the coordinator has everything.
+    ///
+    /// # Errors
+    /// When the coordinator does not answer any more.
+    pub fn finish(&self, verdict: Verdict) -> Result<(), Refused> {
+        self.say(&Up::Finished { verdict });
+        self.last_words(|desk| desk.has_bye)
+    }
+
+    /// Reports that it cannot go on.
+    pub fn fail(&self, why: &str, code: u8) {
+        self.say(&Up::Failed { why: why.to_owned(), code });
+        // Without an answer the coordinator finds the silence.
+        let _ = self.last_words(|desk| desk.member.is_settled());
+    }
+
+    fn last_words(&self, is_done: impl Fn(&Desk) -> bool) -> Result<(), Refused> {
+        let look = |desk: &mut Desk| match is_done(desk) {
+            true => Some(Ok(())),
+            false => desk.is_aborted(),
+        };
+        // The coordinator may wait for other agents; as long as it is heard, this one waits.
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Some(done) = self.post.wait(LOOK_EVERY, look) {
+                // The acknowledgement of the last message is on its way.
+                std::thread::sleep(Duration::from_millis(20));
+                return done;
+            }
+            waited += LOOK_EVERY;
+            let is_heard = self.post.with(|desk| desk.member.is_heard(now_ns()));
+            if !is_heard && waited > LAST_WORDS {
+                let why = "the coordinator does not answer; what it has of this agent is unknown";
+                return Err(Refused { why: why.to_owned(), code: None });
+            }
+        }
+    }
+}
+
+impl Desk {
+    fn is_aborted<T>(&self) -> Option<Result<T, Refused>> {
+        let why = self.aborted.clone()?;
+        Some(Err(Refused { why, code: Some(3) }))
+    }
+}
+
+#[derive(Debug)]
+struct Line {
+    post: Arc<AgentPost>,
+    key: String,
+}
+
+impl Agreement for Line {
+    fn start_ns(&self) -> Option<u64> {
+        let key = self.key.clone();
+        self.post.post.with(|desk| {
+            desk.start_ns = None;
+            desk.member.at_line(key, machine());
+        });
+        self.post.wait(|desk| desk.start_ns.map(Ok).or_else(|| desk.is_aborted())).ok()
+    }
+}
+
+/// Sends each second to the coordinator, and keeps it here.
+pub struct AgentSink<'a> {
+    /// Keeps what is sent.
+    pub inner: &'a mut (dyn Sink + Send),
+    /// Where it goes.
+    pub post: &'a AgentPost,
+    /// Time from the start to the measured stretch, ns.
+    pub warmup_ns: u64,
+}
+
+impl Sink for AgentSink<'_> {
+    fn counts_from(&mut self, start_ns: u64) {
+        self.post.post.with(|desk| {
+            let agreed_ns = desk.start_ns.unwrap_or(start_ns);
+            let late_ns = start_ns.saturating_sub(self.warmup_ns).saturating_sub(agreed_ns);
+            let phase = desk.member.current_phase();
+            // Not to be late is nothing that the coordinator would miss.
+            let _ = desk.member.say(&Up::Started { phase, late_ns });
+        });
+        self.inner.counts_from(start_ns);
+    }
+
+    fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        self.post.say(&Up::Second(Box::new(IntervalLine::from(interval))));
+        self.inner.interval(interval)
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> io::Result<()> {
+        self.post.say(&Up::Failure(Box::new(sample.clone())));
+        self.inner.failure(sample)
+    }
+}

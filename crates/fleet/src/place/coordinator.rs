@@ -1,0 +1,214 @@
+//! The coordinator's process: it lets the agents run the phases of its job.
+
+use super::Refused;
+use crate::coordinator::{AgentReport, Coordinator, Event, PhaseEnd};
+use crate::files::Outgoing;
+use crate::hall::FleetName;
+use crate::message::{Here, Plan};
+use crate::post::{Machine, Post};
+use plimsoll_bus::{Bus, Subscription};
+use plimsoll_core::clock::now_ns;
+use plimsoll_core::interval::Interval;
+use plimsoll_core::record::Sink;
+use plimsoll_core::schedule::Slice;
+use plimsoll_engine::run::RunEnd;
+use serde_json::Value;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Interval at which a wait looks whether the user wants the end.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Longest wait for the agents' last acknowledgements.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+struct Seat {
+    coordinator: Coordinator,
+    fleet: FleetName,
+}
+
+impl Machine for Seat {
+    fn receive(&mut self, bytes: &[u8], now_ns: u64) {
+        self.coordinator.receive(bytes, now_ns);
+    }
+
+    fn poll(&mut self, now_ns: u64) -> Vec<(String, Vec<u8>)> {
+        let packets = self.coordinator.poll(now_ns);
+        packets.into_iter().map(|(agent, bytes)| (self.fleet.inbox(agent), bytes)).collect()
+    }
+
+    fn due_ns(&self, now_ns: u64) -> u64 {
+        self.coordinator.due_ns(now_ns)
+    }
+}
+
+/// Everything that a coordinator begins with.
+pub struct Setting {
+    /// The bus.
+    pub bus: Arc<dyn Bus>,
+    /// Name of the fleet.
+    pub fleet: FleetName,
+    /// Number of this process.
+    pub own: u64,
+    /// What is for this process.
+    pub inbox: Box<dyn Subscription>,
+    /// Agents that were chosen, in the order of their slices.
+    pub agents: Vec<Here>,
+    /// Name of the run.
+    pub run: String,
+    /// Words of the command, `{file:N}` for files.
+    pub words: Vec<String>,
+    /// Files that the words name.
+    pub files: Outgoing,
+}
+
+/// The coordinator's process.
+pub struct CoordinatorPost {
+    post: Post<Seat>,
+    files: Outgoing,
+    agents: usize,
+    /// Reasons why the run is not whole.
+    troubles: Mutex<Vec<String>>,
+}
+
+impl fmt::Debug for CoordinatorPost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoordinatorPost").field("agents", &self.agents).finish_non_exhaustive()
+    }
+}
+
+impl CoordinatorPost {
+    /// Gives each agent its plan.
+    ///
+    /// # Errors
+    /// When the thread cannot be started, or a plan is too long.
+    pub fn start(setting: Setting) -> io::Result<Self> {
+        let Setting { bus, fleet, own, inbox, agents, run, words, files } = setting;
+        let of = agents.len() as u32;
+        let entries = files.entries();
+        let plan = |index| Plan {
+            run: run.clone(),
+            words: words.clone(),
+            files: entries.clone(),
+            slice: Slice { index, of },
+        };
+        let chosen = (0..).zip(agents).map(|(index, here)| (here, plan(index))).collect();
+        let coordinator = Coordinator::new(own, chosen, now_ns()).map_err(io::Error::other)?;
+        let post = Post::start(Seat { coordinator, fleet }, bus, inbox)?;
+        Ok(Self { post, files, agents: of as usize, troubles: Mutex::default() })
+    }
+
+    /// Number of agents.
+    #[must_use]
+    pub fn agents(&self) -> usize {
+        self.agents
+    }
+
+    /// Lets the agents run a phase, whose requests depend on `key`, and returns what they measured together. Seconds go to `sink`
+    /// and `progress`; if `stop` is set the agents end their load in order.
+    ///
+    /// # Errors
+    /// When the phase did not begin.
+    pub fn conduct(
+        &self,
+        key: String,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(&Interval),
+        stop: &AtomicBool,
+    ) -> Result<RunEnd, Refused> {
+        self.post.with(|seat| seat.coordinator.begin(key, now_ns()));
+        let mut is_stopping = false;
+        let mut sink_error = None;
+        loop {
+            if stop.load(Ordering::Relaxed) && !std::mem::replace(&mut is_stopping, true) {
+                self.post.with(|seat| seat.coordinator.stop());
+            }
+            let Some(event) = self.next_event() else { continue };
+            let kept = match event {
+                Event::Agreed { at_ns } => {
+                    sink.counts_from(at_ns);
+                    Ok(())
+                }
+                Event::Second(second) => {
+                    progress(&second);
+                    sink.interval(&second)
+                }
+                Event::Failure(sample) => sink.failure(&sample),
+                Event::Ended(ended) => {
+                    let PhaseEnd { mut end, troubles } = *ended;
+                    end.sink_error = end.sink_error.take().or(sink_error);
+                    end.interrupted |= is_stopping;
+                    self.troubles().extend(troubles);
+                    return Ok(end);
+                }
+                Event::Refused { why, code } => return Err(Refused { why, code }),
+                Event::Wants { .. } | Event::Settled => Ok(()),
+            };
+            if let Err(error) = kept {
+                sink_error.get_or_insert(error);
+            }
+        }
+    }
+
+    /// The next event; files are handed out here.
+    fn next_event(&self) -> Option<Event> {
+        let event = self.post.wait(LOOK_EVERY, |seat| seat.coordinator.next_event())?;
+        if let Event::Wants { agent, sha256, offset } = &event {
+            let data = self.files.piece(sha256, *offset);
+            let (sha256, offset) = (sha256.clone(), *offset);
+            self.post.with(|seat| seat.coordinator.piece(*agent, sha256, offset, data));
+        }
+        Some(event)
+    }
+
+    /// Waits until every agent has reported everything or is lost, and returns their reports and the reasons why the run is not
+    /// whole.
+    #[must_use]
+    pub fn finish(&self) -> (Vec<AgentReport>, Vec<String>) {
+        self.post.with(|seat| seat.coordinator.close());
+        // An agent that says nothing any more is lost after a while, so this ends.
+        while !matches!(self.next_event(), Some(Event::Settled)) {}
+        let said = |seat: &mut Seat| seat.coordinator.has_said_all().then_some(());
+        // An agent that does not acknowledge the end ends by itself.
+        let _ = self.post.wait(LAST_WORDS, said);
+        let lost = self.post.with(|seat| seat.coordinator.lost_between().to_vec());
+        let mut troubles = std::mem::take(&mut *self.troubles());
+        troubles.extend(lost);
+        (self.post.with(|seat| seat.coordinator.reports()), troubles)
+    }
+
+    /// Ends the run at once.
+    pub fn abort(&self, why: &str) {
+        self.post.with(|seat| seat.coordinator.abort(why));
+        let said = |seat: &mut Seat| seat.coordinator.has_said_all().then_some(());
+        let _ = self.post.wait(LAST_WORDS, said);
+    }
+
+    /// Results of the agents' jobs, in the order of the slices, once all that are not lost have reported `count` of them.
+    #[must_use]
+    pub fn parts(&self, count: usize) -> Vec<Option<Value>> {
+        loop {
+            let reports = self.post.with(|seat| seat.coordinator.reports());
+            let is_there = |report: &AgentReport| {
+                report.parts.len() >= count || report.trouble.is_some() || report.verdict.is_some()
+            };
+            if reports.iter().all(is_there) {
+                let last = |report: AgentReport| report.parts.into_iter().nth(count - 1);
+                return reports.into_iter().map(last).collect();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Bytes that this process has handed to the bus.
+    #[must_use]
+    pub fn bytes_sent(&self) -> u64 {
+        self.post.bytes_sent()
+    }
+
+    fn troubles(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
