@@ -16,6 +16,7 @@ pub mod catalogue;
 pub mod exit;
 pub mod fbench;
 pub mod feed;
+pub mod fleet;
 pub mod import;
 mod judge;
 mod percentiles;

@@ -4,6 +4,7 @@ use crate::ab::AbResult;
 use crate::catalogue::{CatalogueEntry, Hooks};
 use crate::fbench::FbenchResult;
 use crate::feed::{FeedResult, MixResult};
+use crate::fleet::FleetResult;
 use crate::import::ImportResult;
 use crate::rank::RankResult;
 use crate::reading::read_value;
@@ -38,6 +39,8 @@ sections! {
     Search = search: SearchResult;
     /// Results of `ab`: two sides under the same load, in pairs of blocks.
     Ab = ab: AbResult;
+    /// Agents of a run on several machines.
+    Fleet = fleet: FleetResult;
     /// Source of figures that another tool measured, and which fields of this record it does not give.
     Import = import: ImportResult;
     /// Job of the catalogue that made the run, and its score.
@@ -96,10 +99,17 @@ impl JobResults {
         self.0.iter()
     }
 
-    /// The sections that a job itself fills; those of the catalogue, of its hooks and of resources are beside it.
+    /// The sections that a job itself fills; those of the catalogue, of its hooks, of agents and of resources are
+    /// beside it.
     pub fn of_job(&self) -> impl Iterator<Item = &JobResult> {
         self.0.iter().filter(|one| {
-            !matches!(one, JobResult::Catalogue(_) | JobResult::Hooks(_) | JobResult::Resources(_))
+            !matches!(
+                one,
+                JobResult::Catalogue(_)
+                    | JobResult::Hooks(_)
+                    | JobResult::Resources(_)
+                    | JobResult::Fleet(_)
+            )
         })
     }
 

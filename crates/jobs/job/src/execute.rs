@@ -10,7 +10,7 @@ use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
-use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_engine::run::RunEnd;
 use plimsoll_record::JobResults;
 use plimsoll_report::forms::Forms;
 use plimsoll_report::plain::printable;
@@ -33,12 +33,12 @@ pub fn execute(
     let about = About { plan: &plan, class_names, distinct_requests, troubles };
     let progress = RunProgress::new(scenario, output.voice());
     let http = http_of(scenario);
-    let finished = carry_out(scenario, &about, output, |keeping| {
+    let finished = carry_out(scenario, &about, output, |mut keeping| {
         let mut show = |second: &Interval| {
             progress.show(second);
             each_second(second);
         };
-        let end = run(&plan, || http, sessions, keeping.sink, &mut show, &keeping.stop);
+        let end = keeping.run(&plan, || http, sessions, &mut show);
         progress.done();
         let end = end?;
         let results = job_results(&end);
@@ -60,9 +60,9 @@ pub fn run_calls<P: Protocol>(
     output: &Output,
 ) -> Result<u8> {
     let progress = RunProgress::new(scenario, output.voice());
-    let finished = carry_out(scenario, about, output, |keeping| {
+    let finished = carry_out(scenario, about, output, |mut keeping| {
         let mut show = |second: &Interval| progress.show(second);
-        let end = run(about.plan, protocol, sessions, keeping.sink, &mut show, &keeping.stop);
+        let end = keeping.run(about.plan, protocol, sessions, &mut show);
         progress.done();
         Ok(JobEnd {
             end: end?,

@@ -5,6 +5,7 @@ use crate::usage::{Unreachable, Usage};
 use plimsoll_core::schedule::ModelError;
 use plimsoll_engine::run::RunError;
 use plimsoll_engine::tls::TlsError;
+use plimsoll_fleet::place::Refused;
 pub use plimsoll_record::exit::{FAILED, FINE, NOT_VALID, SLO_MISSED, TARGET_FAILED, of_record};
 use plimsoll_workloads::checks::CheckError;
 use plimsoll_workloads::classes::ClassError;
@@ -26,6 +27,9 @@ pub fn of_error(error: &anyhow::Error) -> u8 {
         || error.is::<plimsoll_report::RecordError>();
     if error.is::<Unreachable>() {
         return TARGET_FAILED;
+    }
+    if let Some(refused) = error.downcast_ref::<Refused>() {
+        return refused.code.unwrap_or(NOT_VALID);
     }
     match (usage, error.is::<Stopped>()) {
         (true, _) => USAGE,

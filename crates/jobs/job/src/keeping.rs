@@ -1,6 +1,8 @@
 //! One way of keeping a record, whatever drives the engine.
 
+mod agents;
 mod parts;
+mod phase;
 
 use crate::observing::server_time_warnings;
 use crate::outlets::Outlets;
@@ -174,7 +176,9 @@ pub fn carry_out(
     if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {
         *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
     }
-    let JobEnd { end, mut results, verdict, warnings } = ended?;
+    let JobEnd { end, mut results, verdict, mut warnings } = ended?;
+    let reports = agents::put(&mut results, &mut warnings);
+    let verdict = agents::aborted().or(verdict);
     watching.finish(&end).into_iter().for_each(|resources| results.put(resources));
     notes.extend(warnings);
     if let Some(error) = &end.sink_error {
@@ -197,9 +201,12 @@ pub fn carry_out(
             connections: plan.connection_limit,
         },
     );
+    agents::judged(&mut record, &reports);
     record.intervals = intervals::of(periods, &record);
     outlets.close(&mut record);
-    Ok(Finished { course: collected, ..finished(record, folder.as_ref()) })
+    let finished = Finished { course: collected, ..finished(record, folder.as_ref()) };
+    agents::report(&finished, folder.is_some())?;
+    Ok(finished)
 }
 
 /// Writes the record into its folder. Without a folder, or where it cannot be written, the result is only printed.

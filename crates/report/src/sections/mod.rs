@@ -1,5 +1,6 @@
 //! The sections that pages of all jobs have, in the order in which people read them.
 
+mod agents;
 mod classes;
 mod course;
 mod curve;
@@ -45,6 +46,7 @@ pub fn sheet(record: &RunRecord, course: &Course, jobs: &[Forms]) -> Sheet {
         failures::section(record, course),
         classes::slowest(record),
         failures::ledger(record),
+        agents::section(record),
         health::section(record, &timeline),
         resources::section(record, &course.resources),
         findings::section(record, &timeline),

@@ -5,6 +5,7 @@
 //! figures (failures, limits, warnings), then the times. Everything else is for those who ask for it. The page is plain ASCII
 //! unless a request's text is not.
 
+mod agents;
 mod details;
 mod imported;
 mod ledger;
@@ -166,6 +167,10 @@ fn measured(page: &mut Page<'_>, record: &RunRecord, below: Below) {
             details::generator(page, record);
         }
         Below::Books | Below::Remarks | Below::Ending => {}
+    }
+    if below != Below::Remarks {
+        agents::table(page, record);
+        page.blank();
     }
     if matches!(below, Below::Figures | Below::Books) {
         resources::watched(page, record);

@@ -1,0 +1,99 @@
+//! What a run on several machines adds to its record: its agents, and their part in the verdict.
+
+use super::Finished;
+use anyhow::Result;
+use plimsoll_core::clock::MILLISECOND_NS;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_fleet::coordinator::{AgentReport, of_agents};
+use plimsoll_fleet::place::{Place, place};
+use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult};
+use plimsoll_record::{JobResults, RunRecord};
+
+/// Adds the agents of a run to its results. Without agents there is nothing to add.
+pub(super) fn put(results: &mut JobResults, warnings: &mut Vec<String>) -> Vec<AgentReport> {
+    let Place::Coordinator(post) = place() else { return Vec::new() };
+    let (reports, troubles) = post.finish();
+    let of = reports.len();
+    let mut skews_ms: Vec<f64> = reports.iter().map(skew_ms).collect();
+    skews_ms.sort_by(f64::total_cmp);
+    let p99 = (of * 99).div_ceil(100).clamp(1, of.max(1)) - 1;
+    let fleet = FleetResult {
+        agents: (1..).zip(&reports).map(|(number, report)| agent(report, number, of)).collect(),
+        start_skew_p99_ms: skews_ms.get(p99).copied().unwrap_or(0.0),
+        start_skew_max_ms: skews_ms.last().copied().unwrap_or(0.0),
+        bus_sent_bytes: post.bytes_sent(),
+        troubles,
+    };
+    warnings.extend(fleet.apart());
+    results.put(fleet);
+    reports
+}
+
+/// The verdict of an agent whose run was ended by its coordinator.
+pub(super) fn aborted() -> Option<Verdict> {
+    let Place::Agent(post) = place() else { return None };
+    let why = post.aborted()?;
+    Some(Verdict::new(VerdictKind::Partial, vec![format!("the run was ended: {why}")]))
+}
+
+/// An agent reports its judgement to its coordinator, and that its record is kept if it `should_be`.
+pub(super) fn report(finished: &Finished, should_be: bool) -> Result<()> {
+    let Place::Agent(post) = place() else { return Ok(()) };
+    if should_be && finished.folder.is_none() {
+        anyhow::bail!("the agent's record could not be written; see its log");
+    }
+    Ok(post.finish(finished.record.verdict.clone())?)
+}
+
+/// The verdict of the run, once its agents have judged their parts.
+pub(super) fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
+    let troubles = record.job_results.fleet().map(|fleet| fleet.troubles.clone());
+    let troubles = troubles.unwrap_or_default();
+    if !troubles.is_empty() && record.verdict.kind != VerdictKind::Void {
+        let mut reasons = troubles;
+        if record.verdict.kind != VerdictKind::Valid {
+            reasons.append(&mut record.verdict.reasons);
+        }
+        record.verdict = Verdict::new(VerdictKind::Partial, reasons);
+    }
+    if let Some(verdict) = of_agents(record.verdict.kind, reports) {
+        let bounds = record.verdict.bounds.take();
+        record.verdict = Verdict { bounds, ..verdict };
+    }
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / MILLISECOND_NS as f64
+}
+
+fn skew_ms(report: &AgentReport) -> f64 {
+    ms(report.late_ns) + ms(report.clock.1) / 2.0
+}
+
+fn agent(report: &AgentReport, number: usize, of: usize) -> AgentResult {
+    AgentResult {
+        name: report.name.clone(),
+        host: report.machine.hostname.clone(),
+        part: format!("{number}/{of}"),
+        cpus: report.machine.cpus,
+        figures: report.figures.as_ref().map(|own| {
+            let [p50_ms, p95_ms, p99_ms] = own.response_ns.map(ms);
+            AgentFigures {
+                sent: own.ledger.sent,
+                ok: own.ledger.ok,
+                failed: own.ledger.failed.total(),
+                ok_per_s: own.ok_in_time as f64 / own.measured_s.max(1e-9),
+                p50_ms,
+                p95_ms,
+                p99_ms,
+                lag_p99_ms: ms(own.lag_p99_ns),
+                cpu_s: own.cpu_s,
+            }
+        }),
+        clock_ahead_ms: report.clock.0 as f64 / MILLISECOND_NS as f64,
+        round_trip_ms: ms(report.clock.1),
+        start_late_ms: ms(report.late_ns),
+        trouble: report.trouble.clone(),
+        verdict: report.verdict.as_ref().map(|verdict| verdict.kind),
+    }
+}

@@ -1,0 +1,127 @@
+//! One phase of a run: carried out here, or by agents whose measurements come together here.
+
+use super::Keeping;
+use anyhow::Result;
+use plimsoll_core::interval::{Fingerprint, Interval};
+use plimsoll_core::record::{FailureSample, Sink};
+use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_fleet::place::{AgentPost, AgentSink, Place, Refused, place};
+use plimsoll_wire::{Protocol, Sessions};
+use ring::digest::{SHA256, digest};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+impl Keeping<'_> {
+    /// Runs a plan: the whole of it, this agent's part of it, or as the coordinator all parts on their agents. Blocks until its
+    /// end. `progress` sees each finished second.
+    ///
+    /// # Errors
+    /// Nothing was measured.
+    pub fn run<P, F>(
+        &mut self,
+        plan: &ShardPlan,
+        protocol: F,
+        sessions: Vec<Box<dyn Sessions<P> + Send>>,
+        progress: &mut (dyn FnMut(&Interval) + Send),
+    ) -> Result<RunEnd>
+    where
+        P: Protocol,
+        F: Fn() -> P + Sync,
+    {
+        match place() {
+            Place::Alone => self.alone(plan, protocol, sessions, progress),
+            Place::Agent(post) => self.as_agent(post, plan, protocol, sessions, progress),
+            Place::Coordinator(post) => {
+                drop(sessions);
+                Ok(post.conduct(key_of(plan), self.sink, progress, &self.stop)?)
+            }
+        }
+    }
+
+    fn alone<P: Protocol, F: Fn() -> P + Sync>(
+        &mut self,
+        plan: &ShardPlan,
+        protocol: F,
+        sessions: Vec<Box<dyn Sessions<P> + Send>>,
+        progress: &mut (dyn FnMut(&Interval) + Send),
+    ) -> Result<RunEnd> {
+        let mut proof = Proof { inner: self.sink, print: Fingerprint::default() };
+        let end = run(plan, protocol, sessions, &mut proof, progress, &self.stop)?;
+        proof.holds(&end)?;
+        Ok(end)
+    }
+
+    fn as_agent<P: Protocol, F: Fn() -> P + Sync>(
+        &mut self,
+        post: &Arc<AgentPost>,
+        plan: &ShardPlan,
+        protocol: F,
+        sessions: Vec<Box<dyn Sessions<P> + Send>>,
+        progress: &mut (dyn FnMut(&Interval) + Send),
+    ) -> Result<RunEnd> {
+        let mut own = plan.clone();
+        own.part.agreement = Some(post.agreement(key_of(plan)));
+        let mut sink = AgentSink { inner: self.sink, post, warmup_ns: plan.warmup_ns };
+        let ended = run(&own, protocol, sessions, &mut sink, progress, &self.stop);
+        match &ended {
+            Ok(end) => post.ended(Ok(end)),
+            Err(error) => post.ended(Err(error.to_string())),
+        }
+        Ok(ended?)
+    }
+}
+
+/// Everything in a plan on which its requests depend, and that is the same for all parts, in a few characters.
+fn key_of(plan: &ShardPlan) -> String {
+    let names: Vec<(&str, u16)> =
+        plan.targets.iter().map(|target| (target.host.as_str(), target.port)).collect();
+    let text = format!(
+        "{:?} {:?} {:?} {:?}",
+        (&plan.model, plan.seed, plan.limits, plan.warmup_ns, plan.ignore_first),
+        (plan.timeouts, plan.classes, plan.spin_ns, plan.batching, plan.keep_alive),
+        (plan.part.phase, plan.part.drop_backlog, plan.tls.is_some()),
+        names
+    );
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref().iter().take(8).fold(String::new(), |mut text, byte| {
+        // A string takes everything.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Counts along what passes, to prove that it is the whole.
+struct Proof<'a> {
+    inner: &'a mut (dyn Sink + Send),
+    print: Fingerprint,
+}
+
+impl Proof<'_> {
+    fn holds(&self, end: &RunEnd) -> Result<()> {
+        if self.print == Fingerprint::of(&end.totals) {
+            return Ok(());
+        }
+        Err(Refused {
+            why: "the seconds of the run do not add up to its whole; this is a defect in plimsoll, please report it"
+                .to_owned(),
+            code: None,
+        }
+        .into())
+    }
+}
+
+impl Sink for Proof<'_> {
+    fn counts_from(&mut self, start_ns: u64) {
+        self.inner.counts_from(start_ns);
+    }
+
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.print.add(Fingerprint::of(interval));
+        self.inner.interval(interval)
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
+        self.inner.failure(sample)
+    }
+}

@@ -1,0 +1,143 @@
+//! Result of a run on several machines: its agents.
+
+use plimsoll_core::verdict::VerdictKind;
+use serde::{Deserialize, Serialize};
+
+/// Agents of a run, and how well they started together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetResult {
+    /// Agents, in the order of their parts.
+    pub agents: Vec<AgentResult>,
+    /// Upper bound on the time between the agreed start and an agent's own, 99th percentile over the agents, ms: its delay, and
+    /// half of the shortest round trip to it.
+    pub start_skew_p99_ms: f64,
+    /// The largest one, ms.
+    pub start_skew_max_ms: f64,
+    /// Bytes that the coordinator sent to the bus.
+    pub bus_sent_bytes: u64,
+    /// Reasons why the run is not whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<String>,
+}
+
+/// One agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentResult {
+    /// Its name.
+    pub name: String,
+    /// Name of its machine.
+    pub host: String,
+    /// Part of the run, from 1: `2/3`.
+    pub part: String,
+    /// Processors of its machine.
+    pub cpus: u32,
+    /// Figures of its part; `None` if the agent was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<AgentFigures>,
+    /// Its clock (monotonic) ahead of the coordinator's, ms.
+    pub clock_ahead_ms: f64,
+    /// Shortest round trip between coordinator and agent, ms; the offset of the clock is wrong by at most half of it.
+    pub round_trip_ms: f64,
+    /// Delay of its start, ms.
+    pub start_late_ms: f64,
+    /// Reason why it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// Its judgement of its own part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictKind>,
+}
+
+/// Figures of an agent's part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentFigures {
+    /// Requests that were sent.
+    pub sent: u64,
+    /// Requests that succeeded.
+    pub ok: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Successful requests per second.
+    pub ok_per_s: f64,
+    /// 50th percentile of the response times, successful requests, ms.
+    pub p50_ms: f64,
+    /// 95th percentile, ms.
+    pub p95_ms: f64,
+    /// 99th percentile, ms.
+    pub p99_ms: f64,
+    /// 99th percentile of the lag, ms.
+    pub lag_p99_ms: f64,
+    /// CPU time of its generator, s.
+    pub cpu_s: f64,
+}
+
+/// Difference from the middle agent from which an agent is pointed out.
+pub const APART_FROM: f64 = 0.1;
+/// Fewest successful requests of an agent whose figures are compared.
+pub const COMPARED_FROM: u64 = 1000;
+
+impl FleetResult {
+    /// Names the agents whose rate or p95 differs from the middle agent's by more than a tenth, each with the difference.
+    #[must_use]
+    pub fn apart(&self) -> Vec<String> {
+        let known: Vec<(&str, &AgentFigures)> = self
+            .agents
+            .iter()
+            .filter_map(|agent| Some((agent.name.as_str(), agent.figures.as_ref()?)))
+            .filter(|(_, figures)| figures.ok >= COMPARED_FROM)
+            .collect();
+        if known.len() < 2 {
+            return Vec::new();
+        }
+        let compared: [(&str, fn(&AgentFigures) -> f64); 2] =
+            [("rate", |figures| figures.ok_per_s), ("p95", |figures| figures.p95_ms)];
+        let mut apart = Vec::new();
+        for (what, value) in compared {
+            let mut values: Vec<f64> = known.iter().map(|(_, figures)| value(figures)).collect();
+            values.sort_by(f64::total_cmp);
+            let middle = values[values.len() / 2];
+            for (name, figures) in &known {
+                let difference = value(figures) / middle - 1.0;
+                if middle > 0.0 && difference.abs() > APART_FROM {
+                    apart.push(format!(
+                        "agent {name}: its {what} is {:.0} % {} that of the middle agent",
+                        difference.abs() * 100.0,
+                        if difference > 0.0 { "above" } else { "below" }
+                    ));
+                }
+            }
+        }
+        apart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(name: &str, ok: u64, p95_ms: f64) -> AgentResult {
+        let figures = AgentFigures { ok, ok_per_s: ok as f64, p95_ms, ..AgentFigures::default() };
+        AgentResult { name: name.to_owned(), figures: Some(figures), ..AgentResult::default() }
+    }
+
+    #[test]
+    fn agents_that_disagree_are_named() {
+        let mut fleet = FleetResult {
+            agents: vec![agent("a", 2000, 10.0), agent("b", 2010, 10.5), agent("c", 1700, 12.0)],
+            ..FleetResult::default()
+        };
+        assert_eq!(
+            fleet.apart(),
+            [
+                "agent c: its rate is 15 % below that of the middle agent",
+                "agent c: its p95 is 14 % above that of the middle agent"
+            ]
+        );
+        // Few requests differ by chance.
+        fleet.agents[2].figures.as_mut().unwrap().ok = 900;
+        assert!(fleet.apart().is_empty());
+    }
+}
