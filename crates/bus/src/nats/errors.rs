@@ -49,7 +49,7 @@ pub enum ConnectError {
         found: String,
     },
     /// The server rejects the credentials.
-    #[error("the NATS server at {place} rejects {credentials}; check them")]
+    #[error("the NATS server at {place} rejects {credentials}; check the credentials")]
     Rejected {
         /// Host and port.
         place: String,

@@ -120,7 +120,7 @@ impl Nats {
     /// Reason of the last failure to connect again; `None` if there was none.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        self.watch.trouble().map(|text| errors::one_line(&text))
+        self.watch.trouble().map(|text| errors::one_line(text.trim_start_matches("nats: ")))
     }
 
     /// Waits for the client library for at most [`PUBLISH_WAIT_MAX`].
