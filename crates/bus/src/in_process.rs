@@ -36,6 +36,12 @@ impl InProcess {
         Self { bounds, ..Self::default() }
     }
 
+    /// Makes another connection to the same bus, whose subscriptions have these limits.
+    #[must_use]
+    pub fn connection(&self, bounds: Bounds) -> Self {
+        Self { receivers: Arc::clone(&self.receivers), bounds }
+    }
+
     fn change(&self) -> RwLockWriteGuard<'_, Receivers> {
         self.receivers.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,11 +16,21 @@
 //! # Ok::<(), plimsoll_bus::BusError>(())
 //! ```
 
+mod address;
 mod bus;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod credentials;
+mod faulty;
 mod in_process;
+mod nats;
 mod queue;
 mod subject;
 
+pub use address::{AddressError, BusAddress};
 pub use bus::{Bus, BusError, Link, Message, PAYLOAD_MAX, PUBLISH_WAIT_MAX, Subscription};
+pub use credentials::{CredentialWords, Credentials, CredentialsError};
+pub use faulty::{Faults, Faulty, Injected, Partition};
 pub use in_process::InProcess;
+pub use nats::{ConnectError, Nats, NatsOptions, Tls};
 pub use queue::Bounds;

@@ -108,7 +108,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
         "by the limits; longer for slow cells; with all retries",
     ),
     ("unit", &["size"], "of what is counted, not of times"),
-    ("user", &["serve voltdb"], "a single one"),
+    ("user", &["serve voltdb", "serve nats"], "a single one"),
     ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
     ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),
 ];

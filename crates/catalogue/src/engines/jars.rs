@@ -4,17 +4,17 @@ use super::jar_engine::{
     JarEngine, LAUNCHER_JAR, RELEASE, SHARED_SOURCE, STAMP, hex, installed, jars_in,
 };
 use super::java::Java;
+use super::unfinished::{Unfinished, lock, remove_unfinished, unfinished};
 use super::{check_room, engines_home, maven};
 use crate::install::Installed;
 use anyhow::{Context, Result, bail};
 use plimsoll_job::child::{End, follow, program};
 use plimsoll_job::output::note;
-use plimsoll_job::signals::{self, Stopped};
+use plimsoll_job::signals::Stopped;
 use plimsoll_job::usage::usage;
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -22,8 +22,6 @@ use std::time::Duration;
 const ROOM_BYTES: u64 = 300_000_000;
 /// Longest compilation.
 const COMPILE_LIMIT: Duration = Duration::from_secs(300);
-/// Pause between two looks at a lock that another installation holds.
-const LOCK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Installs an engine, unless this version of it is there.
 ///
@@ -47,18 +45,18 @@ pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
     if !force && installed(engine).is_ok() {
         return Ok(Installed::Before);
     }
-    remove_unfinished(&home, engine)?;
+    remove_unfinished(&home, engine.name)?;
     if folder.exists() {
         std::fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
     }
-    let work = Unfinished::new(&home, engine)?;
+    let work = Unfinished::new(&home, engine.name)?;
     note(&format!("plimsoll: fetching {} {} with Maven", engine.name, engine.version));
-    maven::fetch(&maven, engine, &work.0)?;
-    verify(&work.0.join("jars"), engine)?;
-    compile(engine, &compiler, &packer, &work.0)?;
-    prepare(engine, &java.program(), &work.0)?;
+    maven::fetch(&maven, engine, &work.path)?;
+    verify(&work.path.join("jars"), engine)?;
+    compile(engine, &compiler, &packer, &work.path)?;
+    prepare(engine, &java.program(), &work.path)?;
     // The archive of classes holds the names of the jars, so that it is made where they stay.
-    std::fs::rename(&work.0, &folder).with_context(|| folder.display().to_string())?;
+    std::fs::rename(&work.path, &folder).with_context(|| folder.display().to_string())?;
     note(&format!("plimsoll: starting {} once, so that it starts faster later", engine.name));
     if let Err(error) = super::node::archive_classes(engine, &java, &folder) {
         if error.is::<Stopped>() {
@@ -76,13 +74,13 @@ pub fn install(engine: &JarEngine, force: bool) -> Result<Installed> {
 /// When its folder cannot be removed.
 pub fn clean(engine: &JarEngine) -> Result<bool> {
     let (folder, home) = (engine.folder()?, engines_home()?);
-    if !folder.exists() && unfinished(&home, engine).is_empty() {
+    if !folder.exists() && unfinished(&home, engine.name).is_empty() {
         return Ok(false);
     }
     // Nothing is taken away from an installation that is under way.
     let path = home.join(format!(".{}.lock", engine.name));
     let lock = lock(&path)?;
-    remove_unfinished(&home, engine)?;
+    remove_unfinished(&home, engine.name)?;
     if folder.exists() {
         std::fs::remove_dir_all(&folder)
             .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
@@ -92,72 +90,6 @@ pub fn clean(engine: &JarEngine) -> Result<bool> {
     // An empty folder is of no use to anybody; one that is not empty stays.
     let _ = std::fs::remove_dir(&home);
     Ok(true)
-}
-
-/// A folder that goes away again unless it was renamed.
-struct Unfinished(PathBuf);
-
-impl Unfinished {
-    fn new(home: &Path, engine: &JarEngine) -> Result<Self> {
-        let path = home.join(format!(".{}-{}", engine.name, std::process::id()));
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-/// The folders that installations of an engine have begun and not finished.
-fn unfinished(home: &Path, engine: &JarEngine) -> Vec<PathBuf> {
-    let begin = format!(".{}-", engine.name);
-    let is_one = |entry: &std::fs::DirEntry| {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(&begin));
-        number.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let Ok(entries) = std::fs::read_dir(home) else { return Vec::new() };
-    entries.flatten().filter(is_one).map(|entry| entry.path()).collect()
-}
-
-/// Removes them. The holder of the lock knows that those who made them are gone; one of them may have had the number that this
-/// process has, and its half of a jar would be taken for a whole one.
-fn remove_unfinished(home: &Path, engine: &JarEngine) -> Result<()> {
-    for path in unfinished(home, engine) {
-        std::fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
-    }
-    Ok(())
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Waits until no other process installs the same; ends with the file.
-fn lock(path: &Path) -> Result<File> {
-    let open = || {
-        // Whoever removed the last engine has removed the folder, too.
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        folder.and_then(|()| File::create(path)).with_context(|| path.display().to_string())
-    };
-    let mut file = open()?;
-    loop {
-        match file.try_lock() {
-            Ok(()) if is_at(&file, path) => return Ok(file),
-            // Who had it has removed it: it locks nobody out any more.
-            Ok(()) => file = open()?,
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            // A file system without locks has nobody else on it either, as far as can be known.
-            Err(TryLockError::Error(_)) => return Ok(file),
-        }
-        signals::go_on("while another installation was running")?;
-    }
-}
-
-/// Returns true if an open file is the one of this name.
-fn is_at(file: &File, path: &Path) -> bool {
-    let own = file.metadata().map(|about| (about.dev(), about.ino()));
-    let there = path.metadata().map(|about| (about.dev(), about.ino()));
-    matches!((own, there), (Ok(own), Ok(there)) if own == there)
 }
 
 /// Compares every jar with its checksum.
@@ -248,38 +180,6 @@ mod tests {
     use super::super::jar_engine::{ELASTICSEARCH, OPENSEARCH};
     use super::super::voltdb::VOLTDB;
     use super::*;
-
-    #[test]
-    fn what_was_begun_and_not_finished_is_known_and_goes() {
-        let home = tempfile::tempdir().unwrap();
-        let names = [".opensearch-17", ".opensearch-4000000", ".opensearch-x", ".elasticsearch-17"];
-        for name in names {
-            std::fs::create_dir(home.path().join(name)).unwrap();
-            std::fs::write(home.path().join(name).join("half.jar"), "PK").unwrap();
-        }
-        remove_unfinished(home.path(), &OPENSEARCH).unwrap();
-        let left = names.map(|name| home.path().join(name).exists());
-        assert_eq!(left, [false, false, true, true]);
-        assert!(unfinished(home.path(), &OPENSEARCH).is_empty());
-    }
-
-    #[test]
-    fn a_lock_that_was_removed_locks_nobody_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = dir.path().join("home");
-        let path = home.join(".lock");
-        let first = lock(&path).unwrap();
-        assert!(is_at(&first, &path));
-        let waiting = {
-            let path = path.clone();
-            std::thread::spawn(move || lock(&path).map(|file| is_at(&file, &path)))
-        };
-        // As `clean` does: the waiting one has it open by now, or opens another.
-        std::thread::sleep(LOCK_PAUSE);
-        std::fs::remove_dir_all(&home).unwrap();
-        drop(first);
-        assert!(waiting.join().unwrap().unwrap(), "the lock of a file that is gone");
-    }
 
     #[test]
     fn every_jar_has_a_checksum_and_a_wrong_one_is_named() {

@@ -116,7 +116,8 @@ impl EngineLog {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&inner.tail);
         let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-        let is_trouble = |line: &&str| ["FATAL", "PANIC", "ERROR"].iter().any(|w| line.contains(w));
+        let is_trouble =
+            |line: &&str| ["FATAL", "PANIC", "ERROR", "[FTL]"].iter().any(|w| line.contains(w));
         let found = lines.clone().find(is_trouble).or_else(|| lines.next());
         found.map_or_else(|| "it said nothing".to_owned(), str::to_owned)
     }

@@ -7,11 +7,14 @@ mod jars;
 mod java;
 mod log;
 mod maven;
+mod nats;
 mod node;
 mod postgresql;
 mod supervise;
+mod unfinished;
 mod voltdb;
 
+pub use nats::{NatsServe, NatsTls, serve_nats};
 pub use node::{NodeServe, serve_node};
 pub use postgresql::{ClusterServe, Durability, Method, serve_cluster};
 pub use voltdb::{DatabaseServe, serve_database};
@@ -34,6 +37,8 @@ pub enum Engine {
     OpenSearch,
     /// Elasticsearch in its last version under the Apache licence, from its makers' jars.
     Elasticsearch,
+    /// The server of the message bus, built from its makers' source.
+    Nats,
     /// PostgreSQL, from the distribution's packages.
     Postgresql,
     /// VoltDB, the community's server, from its makers' jars.
@@ -52,8 +57,13 @@ pub struct EngineState {
 
 impl Engine {
     /// All of them, in the order of the alphabet.
-    pub const ALL: [Engine; 4] =
-        [Engine::Elasticsearch, Engine::OpenSearch, Engine::Postgresql, Engine::Voltdb];
+    pub const ALL: [Engine; 5] = [
+        Engine::Elasticsearch,
+        Engine::Nats,
+        Engine::OpenSearch,
+        Engine::Postgresql,
+        Engine::Voltdb,
+    ];
 
     /// The word for it on the command line.
     #[must_use]
@@ -61,6 +71,7 @@ impl Engine {
         match self {
             Engine::OpenSearch => "opensearch",
             Engine::Elasticsearch => "elasticsearch",
+            Engine::Nats => "nats",
             Engine::Postgresql => "postgresql",
             Engine::Voltdb => "voltdb",
         }
@@ -76,6 +87,9 @@ impl Engine {
             Engine::Elasticsearch => {
                 "The search engine in its last version under the Apache licence, one node on loopback: its own \
                  jars, resolved by Maven and checked."
+            }
+            Engine::Nats => {
+                "The message bus between machines, no target of load: built by Go from its makers' source, and checked."
             }
             Engine::Postgresql => {
                 "The database, one private cluster on loopback: from the distribution's packages."
@@ -95,17 +109,18 @@ impl Engine {
 
     /// All names.
     #[must_use]
-    pub fn names() -> [&'static str; 4] {
+    pub fn names() -> [&'static str; 5] {
         Self::ALL.map(Engine::name)
     }
 
     /// Puts it where `serve` finds it.
     ///
     /// # Errors
-    /// Java, Maven or a package is missing, the network, the disk, or a jar that is not the one it must be.
+    /// Java, Maven, Go or a package is missing, the network, the disk, or a file that is not the one it must be.
     pub fn install(self, force: bool) -> Result<Installed> {
         match self.jars() {
             Some(engine) => jars::install(engine, force),
+            None if self == Engine::Nats => nats::install(force),
             None => {
                 postgresql::find()?;
                 Ok(Installed::Before)
@@ -120,6 +135,7 @@ impl Engine {
     pub fn clean(self) -> Result<bool> {
         match self.jars() {
             Some(engine) => jars::clean(engine),
+            None if self == Engine::Nats => nats::clean(),
             None => Ok(false),
         }
     }
@@ -132,6 +148,11 @@ impl Engine {
                 let place = jar_engine::installed(engine).ok();
                 let bytes = place.as_deref().map(folder_bytes);
                 EngineState { version: engine.version.to_owned(), place, bytes }
+            }
+            None if self == Engine::Nats => {
+                let place = nats::installed();
+                let bytes = place.as_deref().map(folder_bytes);
+                EngineState { version: nats::version().to_owned(), place, bytes }
             }
             None => match postgresql::find() {
                 Ok(found) => {
@@ -147,7 +168,7 @@ impl Engine {
             Engine::OpenSearch => Some(&jar_engine::OPENSEARCH),
             Engine::Elasticsearch => Some(&jar_engine::ELASTICSEARCH),
             Engine::Voltdb => Some(&voltdb::VOLTDB),
-            Engine::Postgresql => None,
+            Engine::Nats | Engine::Postgresql => None,
         }
     }
 }

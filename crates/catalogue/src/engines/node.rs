@@ -77,7 +77,12 @@ pub fn serve_node(serve: &NodeServe<'_>) -> Result<u8> {
     let said = first_line(&mut running.child, &log)?;
     // Its standard input ends with this process, whatever ends that: the node ends with it.
     let _alive = running.child.stdin.take();
-    let place = Place { kind: name, scheme: engine.scheme, ready_file: serve.ready_file };
+    let place = Place {
+        kind: name,
+        scheme: engine.scheme,
+        host: "127.0.0.1",
+        ready_file: serve.ready_file,
+    };
     let mut known = None;
     supervise(&place, running, &log, &mut || {
         if known.is_none() {

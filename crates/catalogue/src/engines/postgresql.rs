@@ -188,7 +188,12 @@ pub fn serve_cluster(serve: &ClusterServe<'_>) -> Result<u8> {
     log.follow(child.stderr.take().context("its stderr")?);
     // A fast shutdown: clients that are still there are not waited for.
     let running = Running { child, gently: Signal::INT };
-    let place = Place { kind: "postgresql", scheme: "postgres", ready_file: serve.ready_file };
+    let place = Place {
+        kind: "postgresql",
+        scheme: "postgres",
+        host: "127.0.0.1",
+        ready_file: serve.ready_file,
+    };
     let protocol = Postgres::new(Login::new(ROLE, password.as_deref(), ROLE, &[])?);
     let protocol = protocol.requiring_tls(serve.tls);
     supervise(&place, running, &log, &mut || {

@@ -30,6 +30,8 @@ pub struct Place<'a> {
     pub kind: &'a str,
     /// The scheme of its address.
     pub scheme: &'a str,
+    /// The host of its address, an IPv6 address in brackets.
+    pub host: &'a str,
     /// File for a copy of the ready line.
     pub ready_file: Option<&'a Path>,
 }
@@ -89,7 +91,7 @@ fn accompany(
             return Err(ended(place.kind, &text, log));
         }
     };
-    let line = format!("ready {} {}://127.0.0.1:{port}\n", place.kind, place.scheme);
+    let line = format!("ready {} {}://{}:{port}\n", place.kind, place.scheme, place.host);
     if let Some(path) = place.ready_file {
         std::fs::write(path, &line).map_err(|error| {
             usage(format!("--ready-file {}: {}", path.display(), with_advice(&error)))
@@ -160,9 +162,17 @@ impl DataFolder {
 /// # Errors
 /// When someone does.
 pub fn free_port(port: u16) -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|error| {
+    free_port_on("127.0.0.1", port)
+}
+
+/// The same on another address.
+///
+/// # Errors
+/// As [`free_port`].
+pub fn free_port_on(host: &str, port: u16) -> Result<u16> {
+    let listener = TcpListener::bind((host, port)).map_err(|error| {
         usage(format!(
-            "cannot listen on 127.0.0.1 port {port}: {error}; take another --port (0 takes any free one)"
+            "cannot listen on {host} port {port}: {error}; take another --port (0 takes any free one)"
         ))
     })?;
     Ok(listener.local_addr()?.port())

@@ -19,6 +19,7 @@ mod examples;
 ))]
 #[cfg_attr(not(feature = "servers"), allow(dead_code, reason = "each server takes its part"))]
 mod listening;
+mod nats;
 #[cfg(feature = "ranker")]
 mod rank;
 #[cfg(any(feature = "vespa", feature = "elastic"))]
@@ -54,6 +55,8 @@ Examples:
     plimsoll serve postgresql --port 5433
   The real VoltDB with the schema of voter, four partitions:
     plimsoll serve voltdb --port 21212 --partitions 4
+  The server of the message bus between machines:
+    plimsoll serve nats --port 4222
 
 Each prints one line when it is ready, such as 'ready null http://127.0.0.1:8080'.
 Ctrl-C stops it cleanly.";
@@ -110,6 +113,9 @@ enum Kind {
     /// Serve the real Elasticsearch (plimsoll install elasticsearch)
     #[command(after_help = examples::ELASTICSEARCH)]
     Elasticsearch(NodeArgs),
+    /// Serve the NATS server of the message bus (plimsoll install nats)
+    #[command(after_help = examples::NATS)]
+    Nats(nats::NatsArgs),
     /// Serve the real PostgreSQL, from the distribution's package
     #[command(after_help = examples::POSTGRESQL)]
     Postgresql(ClusterArgs),
@@ -154,6 +160,7 @@ fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Voter(_) => Err(absent::refusal("voter", "voterdb")),
         Kind::Opensearch(args) => engine::run_node(Engine::OpenSearch, args),
         Kind::Elasticsearch(args) => engine::run_node(Engine::Elasticsearch, args),
+        Kind::Nats(args) => nats::run(args),
         Kind::Postgresql(args) => engine::run_cluster(args),
         Kind::Voltdb(args) => engine::run_database(args),
     }

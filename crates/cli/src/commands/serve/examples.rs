@@ -45,3 +45,9 @@ Examples:
 pub const VOLTDB: &str = "\
 Examples:
   Four partitions:                  plimsoll serve voltdb --port 21212 --partitions 4";
+
+pub const NATS: &str = "\
+Examples:
+  On loopback, for agents here:     plimsoll serve nats --port 4222
+  For agents elsewhere, with a token that it writes to a file:
+    plimsoll serve nats --host 0.0.0.0 --port 4222 --token-file bus.token";
