@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
-use plimsoll_core::schedule::LoadModel;
+use plimsoll_core::schedule::{LoadModel, Slice};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::run_calls;
@@ -213,14 +213,14 @@ fn sessions(
 pub fn ways(scenario: &Scenario, length: usize) -> Result<Vec<Way>> {
     let order = order_of(scenario)?;
     let permutation = (order == Order::Shuffle).then(|| shuffled(length, scenario.seed));
-    let shards = u64::from(scenario.threads);
-    let one = |shard| {
-        let way = Way::new(0..length, shard, shards, Passes::Unlimited);
+    let one = |slice: Slice| {
+        let shard = u64::from(slice.index);
+        let way = Way::new(0..length, shard, slice.of.into(), Passes::Unlimited);
         match (&permutation, order) {
             (Some(order), _) => way.shuffled(order.clone()),
             (None, Order::Random) => way.random(scenario.seed, shard),
             (None, _) => way,
         }
     };
-    Ok((0..shards).map(one).collect())
+    Ok(scenario.shards().map(one).collect())
 }

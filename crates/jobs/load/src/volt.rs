@@ -51,7 +51,7 @@ pub fn open(scenario: &Scenario) -> Result<Calls> {
     };
     let mut shown = Scenario { targets: database.shown(), ..scenario.clone() };
     // A connection carries many calls: as many as there are hosts, for each thread.
-    let own = (address.hosts.len() as u32).saturating_mul(scenario.threads.max(1));
+    let own = (address.hosts.len() as u32).saturating_mul(scenario.threads_in_all().max(1));
     shown.connections = Some(scenario.connections.unwrap_or(own));
     check_limits(&shown)?;
     check_users(&shown)?;
