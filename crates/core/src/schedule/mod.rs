@@ -27,6 +27,7 @@ pub use users::{
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 use users::Stay;
 
 /// Next event of a schedule.
@@ -83,6 +84,18 @@ impl TryFrom<Parts> for Slice {
             ));
         }
         Ok(Self { index, of })
+    }
+}
+
+/// A slice as flags name it: `I/N`, counted from 0.
+impl FromStr for Slice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let (index, of) = parts.ok_or_else(|| format!("'{text}': write I/N from 0/N"))?;
+        Parts { index, of }.try_into()
     }
 }
 
@@ -349,5 +362,7 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+        assert_eq!("1/5".parse(), Ok(slice));
+        assert!("5/5".parse::<Slice>().is_err() && "1-5".parse::<Slice>().is_err());
     }
 }

@@ -6,7 +6,7 @@ mod sessions;
 mod source;
 mod users;
 
-pub use parts::only_whole;
+pub use parts::{check_parts, only_whole};
 pub use sessions::{SessionForm, order_of};
 pub use source::render_set;
 use source::{Source, SourceKind};

@@ -26,14 +26,14 @@ pub(super) fn cut(whole: ShardPlan, slice: Slice) -> ShardPlan {
 /// Every thread needs a slot and a connection of its own, and every part something to do: one more than were asked for
 /// would be another load. Clients that each have their own connection are dealt out with it, and a thread may have none.
 pub(super) fn check_shares(scenario: &Scenario, slots: Option<u32>) -> Result<()> {
-    let (threads, parts) = (scenario.threads_in_all(), u64::from(scenario.slice.of));
+    let (threads, parts) = (scenario.threads_in_all(), scenario.slice.of);
     let is_short = |count: &u32| *count < threads;
     let connections =
         scenario.connections.filter(|_| scenario.connections != scenario.load.clients());
     let short = match (slots.filter(is_short), connections.filter(is_short)) {
         (Some(slots), _) => format!("--slots {slots}"),
         (None, Some(connections)) => format!("--connections {connections}"),
-        (None, None) => return check_parts(scenario, parts),
+        (None, None) => return check_parts(scenario),
     };
     Err(usage(match parts {
         1 => format!("{short} is less than one for each of {threads} threads; use fewer --threads"),
@@ -45,7 +45,11 @@ pub(super) fn check_shares(scenario: &Scenario, slots: Option<u32>) -> Result<()
 }
 
 /// Rejects a run in more parts than it has clients, users or requests: some parts would have none.
-fn check_parts(scenario: &Scenario, parts: u64) -> Result<()> {
+///
+/// # Errors
+/// The first of these numbers that is too small.
+pub fn check_parts(scenario: &Scenario) -> Result<()> {
+    let parts = u64::from(scenario.slice.of);
     let counts = [
         (scenario.load.clients().map(u64::from), "clients"),
         (scenario.load.most_users(), "users"),
