@@ -224,3 +224,24 @@ pub fn ways(scenario: &Scenario, length: usize) -> Result<Vec<Way>> {
     };
     Ok(scenario.shards().map(one).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drawn::{drawn, lines, unions_differ};
+
+    #[test]
+    fn the_statements_of_all_parts_are_those_of_one_process() {
+        for seed in 0..150 {
+            let scenario = drawn(seed);
+            let mut classes = Classes::new::<String>(&[]).unwrap();
+            let set = Arc::new(SqlSet::parse(&lines(seed), SqlMode::Simple, &mut classes).unwrap());
+            let make = |scenario: &Scenario| {
+                let script = script_of(scenario, set.len()).unwrap();
+                sessions(scenario, &set, script.as_ref()).unwrap()
+            };
+            let text = |request: &plimsoll_wire::postgres::Request| format!("{request:?}");
+            assert_eq!(unions_differ(&scenario, make, text), None, "seed {seed}: {scenario:?}");
+        }
+    }
+}
