@@ -70,6 +70,12 @@ struct Parts {
     of: u32,
 }
 
+impl Default for Slice {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
 impl TryFrom<Parts> for Slice {
     type Error = String;
 
