@@ -2,7 +2,7 @@
 
 use crate::admission::AdmissionModel;
 use crate::assertion::Assertion;
-use crate::schedule::{LoadModel, Think};
+use crate::schedule::{LoadModel, Slice, Think};
 use crate::secrets::{is_secret_header, without_address_secrets};
 use crate::slo::ClassSlo;
 use crate::units::{Share, Span};
@@ -69,6 +69,9 @@ pub struct Scenario {
     pub connections: Option<u32>,
     /// Shards.
     pub threads: u32,
+    /// The part of a larger run that is carried out here. All other settings, `threads` apart, are those of the larger run.
+    #[serde(skip_serializing_if = "Slice::is_whole")]
+    pub slice: Slice,
     /// From sending a request to its last byte.
     pub timeout: Span,
     /// For a connection, TLS included.
@@ -178,6 +181,7 @@ impl Default for Scenario {
             ignore_first: 0,
             connections: None,
             threads: 1,
+            slice: Slice::WHOLE,
             timeout: Span::seconds(30),
             connect_timeout: Span::seconds(5),
             keepalive: true,
@@ -207,6 +211,36 @@ impl Scenario {
     pub const CONNECTIONS_GROWN: u32 = 8192;
     /// Requests at a time that a connection of HTTP/2 is given, unless the connections were named.
     pub const STREAMS: u32 = 32;
+
+    /// Slice of each thread: the threads of all parts of a run together are those of one process with as many.
+    pub fn shards(&self) -> impl Iterator<Item = Slice> + use<> {
+        let (slice, threads) = (self.slice, self.threads);
+        (0..threads).map(move |thread| slice.cut(thread, threads))
+    }
+
+    /// Threads of all parts together.
+    #[must_use]
+    pub const fn threads_in_all(&self) -> u32 {
+        self.threads.saturating_mul(self.slice.of)
+    }
+
+    /// Connections of this part of the run at its beginning.
+    #[must_use]
+    pub fn own_connections(&self) -> u32 {
+        self.slice.share(self.connection_count().into()) as u32
+    }
+
+    /// Clients of this part of the run, in a closed model.
+    #[must_use]
+    pub fn own_clients(&self) -> Option<u32> {
+        self.load.clients().map(|clients| self.slice.share(clients.into()) as u32)
+    }
+
+    /// Requests of this part of the run, if they are limited.
+    #[must_use]
+    pub fn own_requests(&self) -> Option<u64> {
+        self.requests.map(|requests| self.slice.share(requests))
+    }
 
     /// Length of the measured stretch: what was asked for, a profile's own, without limit where a number of requests was
     /// asked for, or 10 s. A profile ends with its last
@@ -256,9 +290,9 @@ impl Scenario {
         self.body.is_some() || self.body_file.is_some()
     }
 
-    /// Number of connections that the run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
+    /// Number of connections that the whole run uses: what was asked for, else one a client or [`Self::CONNECTIONS`], and
     /// with slots enough for all of them, since each request in flight has a connection of its own; in HTTP/2 one
-    /// for every [`Self::STREAMS`] of them.
+    /// for every [`Self::STREAMS`] of them. Threads share none, so that there is one for each unless clients bring theirs.
     #[must_use]
     pub fn connection_count(&self) -> u32 {
         let most_users = self.load.most_users();
@@ -278,7 +312,8 @@ impl Scenario {
             },
         };
         let own = if self.http2 { own.div_ceil(Self::STREAMS) } else { own };
-        self.connections.unwrap_or(own).max(1)
+        let least = if self.load.clients() == Some(own) { 1 } else { self.threads_in_all() };
+        self.connections.unwrap_or_else(|| own.max(least)).max(1)
     }
 
     /// Returns true if a connection carries several requests at a time: HTTP/2, and calls of VoltDB.
@@ -288,7 +323,8 @@ impl Scenario {
         self.http2 || !self.targets.iter().all(one_by_one)
     }
 
-    /// Most connections of the run, on a machine that lets this process open `openable` of them, and what bounds them.
+    /// Most connections of the whole run, on a machine that lets this process open `openable` of them, and what bounds them:
+    /// of a run in parts, each part has its share of both.
     ///
     /// Requests that come at their own time need as many connections as there are requests in flight (Little's law),
     /// which no one knows before: unless a number was asked for, connections grow with need.
@@ -324,11 +360,12 @@ impl Scenario {
         let grown = Self::CONNECTIONS_GROWN;
         let grown = if self.http2 { grown.div_ceil(Self::STREAMS) } else { grown };
         let most = wanted.min(grown.into()) as u32;
-        match (most <= openable, wanted <= u64::from(most)) {
+        match (self.slice.share(most.into()) <= openable.into(), wanted <= u64::from(most)) {
             (true, true) => (most, ConnectionLimit::None),
             (true, false) => (most, ConnectionLimit::Own(most)),
             (false, _) => {
-                let most = openable.max(self.threads).max(1);
+                // The limit is that of this machine, and its share of the run's connections.
+                let most = openable.max(self.threads).max(1).saturating_mul(self.slice.of);
                 (most, ConnectionLimit::Machine(most))
             }
         }

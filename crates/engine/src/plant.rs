@@ -145,8 +145,8 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         }
     }
 
-    /// Number of connections that an order begins with, and how many it may come to need: as many as requests can be under
-    /// way while the slowest of them is still in time (Little 1961), and half as many again. A request that waits for
+    /// Number of connections that this part of an order begins with, and how many it may come to need: as many as requests can be
+    /// under way while the slowest of them is still in time (Little 1961), and half as many again. A request that waits for
     /// one of them is late anyway; where a class has no limit on its time, that one is its timeout.
     fn connections(&self, order: &Order) -> (u32, u32) {
         if self.plan.connections_fixed {
@@ -158,7 +158,10 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         let needed = |longest_ns: u64| {
             let at_a_time = (1.5 * fastest * longest_ns as f64 / 1e9).ceil();
             let at_a_time = at_a_time.clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
-            (at_a_time as u32).div_ceil(streams).max(self.plan.shards)
+            let slice = self.plan.base.slice;
+            let all = (at_a_time as u32).div_ceil(streams);
+            let all = all.max(self.plan.shards.saturating_mul(slice.of));
+            slice.share(all.into()) as u32
         };
         let first = needed(self.plan.longest_ns());
         if !self.plan.has_class_without_time() {

@@ -241,7 +241,7 @@ impl ShardPlan {
         own.warm_connections = self.warm_connections.map(|warm| share(warm).max(1));
         own.connections = match self.model.clients() {
             // A client and its connection belong to the same shard.
-            Some(clients) if clients == self.connections => {
+            Some(clients) if self.slice.share(clients.into()) == u64::from(self.connections) => {
                 own.slice.share(u64::from(clients)) as u32
             }
             _ => share(self.connections).max(1),

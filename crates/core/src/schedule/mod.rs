@@ -26,6 +26,8 @@ pub use users::{
 };
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 use users::Stay;
 
 /// Next event of a schedule.
@@ -52,6 +54,7 @@ pub enum Next {
 
 /// One of `of` equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Parts")]
 pub struct Slice {
     /// Index of the slice, `0..of`.
     pub index: u32,
@@ -59,9 +62,67 @@ pub struct Slice {
     pub of: u32,
 }
 
+/// A slice as it is read, before it is known to be one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parts {
+    index: u32,
+    of: u32,
+}
+
+impl Default for Slice {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
+impl TryFrom<Parts> for Slice {
+    type Error = String;
+
+    fn try_from(Parts { index, of }: Parts) -> Result<Self, String> {
+        if of == 0 || of > Slice::PARTS_MAX {
+            return Err(format!("a run has 1 to {} parts, not {of}", Slice::PARTS_MAX));
+        }
+        if index >= of {
+            return Err(format!(
+                "the parts of {of} are numbered from 0 to {}, not {index}",
+                of - 1
+            ));
+        }
+        Ok(Self { index, of })
+    }
+}
+
+/// A slice as flags name it: `I/N`, counted from 0.
+impl FromStr for Slice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let (index, of) = parts.ok_or_else(|| format!("'{text}': write I/N from 0/N"))?;
+        Parts { index, of }.try_into()
+    }
+}
+
+/// A slice in words, counted from 1: `2 of 5`.
+impl fmt::Display for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.index + 1, self.of)
+    }
+}
+
 impl Slice {
     /// The whole: slice 0 of 1.
     pub const WHOLE: Slice = Slice { index: 0, of: 1 };
+    /// Most parts of a run. With 1024 threads in each, a slice of a slice still fits its numbers.
+    pub const PARTS_MAX: u32 = 1 << 16;
+
+    /// Returns true for the whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.of == 1
+    }
 
     /// Part `index` of `of` of this slice; the parts together are this slice again.
     #[must_use]
@@ -281,5 +342,33 @@ mod tests {
             let whole: Vec<u64> = (0..slice.share(total)).map(|n| slice.global(n)).collect();
             prop_assert_eq!(numbers, whole);
         }
+
+        #[test]
+        fn a_share_is_cut_into_the_shares_of_its_parts(n in 1u32..9, m in 1u32..9, total in 0u64..500) {
+            for part in (0..n).map(|index| Slice { index, of: n }) {
+                let own = part.share(total);
+                for index in 0..m {
+                    prop_assert_eq!(Slice { index, of: m }.share(own), part.cut(index, m).share(total));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_parts_that_there_are_can_be_read() {
+        let read = |text: &str| serde_json::from_str::<Slice>(text).map_err(|e| e.to_string());
+        let slice = Slice { index: 1, of: 5 };
+        assert_eq!(read(&serde_json::to_string(&slice).unwrap()), Ok(slice));
+        assert_eq!(slice.to_string(), "2 of 5");
+        for (text, expected) in [
+            (r#"{"index":0,"of":0}"#, "1 to 65536 parts"),
+            (r#"{"index":5,"of":5}"#, "from 0 to 4, not 5"),
+            (r#"{"index":0,"of":65537}"#, "not 65537"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert_eq!("1/5".parse(), Ok(slice));
+        assert!("5/5".parse::<Slice>().is_err() && "1-5".parse::<Slice>().is_err());
     }
 }

@@ -7,9 +7,11 @@
 
 mod agenda;
 pub mod http;
+pub mod parts;
 mod peer;
 mod plan;
 pub mod thread;
+pub mod walk;
 
 use crate::net::{Completion, Net, NetError, RoundTrip, WaitMode};
 use crate::vitals::{Looks, VitalSigns, Waited};

@@ -14,12 +14,12 @@ use plimsoll_core::units::Span;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::{code, execute};
-use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::flags::{OutputFlags, PartFlag};
 use plimsoll_job::headers::filled_line;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::{print_out, style};
-use plimsoll_job::prepare::{Prepared, plan_of, tls_of};
+use plimsoll_job::prepare::{Prepared, check_parts, plan_of, tls_of};
 use plimsoll_job::results::write_results;
 use plimsoll_job::url::{Url, split_authority};
 use plimsoll_job::usage::usage;
@@ -180,6 +180,8 @@ pub struct FbenchArgs {
     #[arg(long, help_heading = "Beyond the original")]
     no_batching: bool,
     #[command(flatten)]
+    part: PartFlag,
+    #[command(flatten)]
     out: OutputFlags,
 }
 
@@ -307,6 +309,7 @@ impl FbenchArgs {
             duration: Some(u64::try_from(self.seconds).map_or(FOR_EVER, Span::seconds)),
             ignore_first: u32::try_from(self.ignore).unwrap_or(u32::MAX),
             threads: self.threads,
+            slice: self.part.slice(),
             timeout: self.timeout,
             connect_timeout: self.connect_timeout,
             keepalive: !self.no_keepalive,
@@ -318,9 +321,9 @@ impl FbenchArgs {
         }
     }
 
-    fn options(&self, ran_for_s: i64) -> FbenchOptions {
+    fn options(&self, clients: u32, ran_for_s: i64) -> FbenchOptions {
         FbenchOptions {
-            clients: self.clients,
+            clients,
             ran_for_s,
             cycle_ms: self.cycle_ms,
             lower_limit_bytes: self.limit,
@@ -353,12 +356,15 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     if let Some(named) = &named {
         scenario.tls.server_name = Some(named.host.clone());
     }
+    check_parts(&scenario)?;
+    let clients = scenario.own_clients().unwrap_or(args.clients);
     let forms = args.forms(&pairs, named.as_ref())?;
     let sources = Sources::open(
         &SourceOptions {
             pattern: &args.queries,
             output: args.output.as_deref(),
             clients: args.clients,
+            slice: scenario.slice,
             post: args.post,
             base64: args.base64,
             max_line: usize::try_from(args.max_line).unwrap_or(0),
@@ -375,7 +381,7 @@ fn run(args: &FbenchArgs) -> Result<u8> {
         print_out(STARTING)?;
     }
     let running = Mutex::new(Running {
-        options: args.options(args.seconds),
+        options: args.options(clients, args.seconds),
         print_every: args.print_every,
         skipped: sources.skipped,
         exhausted: sources.exhausted.clone(),
@@ -398,13 +404,13 @@ fn run(args: &FbenchArgs) -> Result<u8> {
         };
         running().end(passed_ns, &end.totals, &sums);
         stopped.set(end.interrupted);
-        let options = args.options(ran_for(args, end, passed_ns));
+        let options = args.options(clients, ran_for(args, end, passed_ns));
         JobResults::of(FbenchResult::new(&options, &end.totals, &sums))
     };
     let finished =
         execute(&scenario, prepared, &output, &mut |second| running().second(second), &results)?;
     if !write_results(&output, &finished, &[FbenchArgs::FORMS])? {
-        let left = args.clients - running().dots;
+        let left = clients - running().dots;
         print_out(&stopped_lines(left, stopped.get()))?;
         print_out(&printed(&finished, output.verbose))?;
     }

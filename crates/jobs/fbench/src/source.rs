@@ -29,6 +29,8 @@ pub struct SourceOptions<'a> {
     pub output: Option<&'a str>,
     /// `-n`.
     pub clients: u32,
+    /// The part of the clients that is carried out here.
+    pub slice: Slice,
     /// `-P`.
     pub post: bool,
     /// `-d`.
@@ -56,11 +58,12 @@ pub struct Sources {
     options: ReadOptions,
     passes: Passes,
     clients: u32,
+    slice: Slice,
     shared: bool,
     outputs: Option<FilePattern>,
-    /// Lines that were too long, over all clients, a pass each.
+    /// Lines that were too long, over all clients of this part, a pass each.
     pub skipped: u64,
-    /// Requests in all files.
+    /// Requests in all files of this part.
     pub records: u64,
     /// Number of clients that have nothing left to ask.
     pub exhausted: Arc<AtomicU32>,
@@ -98,19 +101,22 @@ impl Sources {
                 Err(_) => Passes::Unlimited,
             },
             clients: asked.clients,
+            slice: asked.slice,
             shared: asked.shared,
             outputs,
             skipped: 0,
             records: 0,
             exhausted: Arc::default(),
         };
-        let files = if pattern.is_numbered() && !asked.shared { asked.clients } else { 1 };
+        let own = asked.slice.share(asked.clients.into());
+        let each = pattern.is_numbered() && !asked.shared;
         let mut memory = 0;
-        for number in 0..files {
-            sources.open_file(&pattern.path(u64::from(number)), forms, &mut memory)?;
+        for client in 0..if each { own } else { 1 } {
+            let number = if each { asked.slice.global(client) } else { 0 };
+            sources.open_file(&pattern.path(number), forms, &mut memory)?;
         }
-        if files == 1 && !asked.shared {
-            sources.skipped *= u64::from(asked.clients);
+        if !each && !asked.shared {
+            sources.skipped *= own;
         }
         Ok(sources)
     }
@@ -147,7 +153,7 @@ impl Sources {
         Ok(())
     }
 
-    /// The sessions of every shard: client i of a shard is client `shard + i * shards` of the run.
+    /// The sessions of every shard: client i of a shard is client `shard + i * shards` of the whole run.
     ///
     /// # Errors
     /// When a file cannot be opened a second time, or an output file cannot be made.
@@ -168,7 +174,7 @@ impl Sources {
         };
         let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
         for index in 0..shards {
-            let slice = Slice { index, of: shards };
+            let slice = self.slice.cut(index, shards);
             let numbers = (0..slice.share(u64::from(self.clients))).map(|own| slice.global(own));
             let cursors =
                 numbers.clone().map(|client| self.cursor(client)).collect::<Result<Vec<_>>>()?;
@@ -192,7 +198,9 @@ impl Sources {
     }
 
     fn cursor(&self, client: u64) -> Result<Cursor> {
-        let file = &self.files[client as usize % self.files.len()];
+        // Each of this part's clients has a file, or all have the same.
+        let own = client / u64::from(self.slice.of);
+        let file = &self.files[own as usize % self.files.len()];
         let of = if self.shared { u64::from(self.clients) } else { 1 };
         let part = ByteRange { index: if self.shared { client } else { 0 }, of };
         match file {
@@ -217,3 +225,6 @@ fn output_file(pattern: &FilePattern, client: u64) -> Result<OutputFile> {
         .and_then(OutputFile::new)
         .map_err(|error| usage(format!("-o {}: {}", path.display(), with_advice(&error))))
 }
+
+#[cfg(test)]
+mod tests;

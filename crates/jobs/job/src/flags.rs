@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
-use plimsoll_core::schedule::Pause;
+use plimsoll_core::schedule::{Pause, Slice};
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::Share;
 use plimsoll_core::units::Span;
@@ -53,6 +53,9 @@ pub struct RunFlags {
     /// Threads of the generator.
     #[command(flatten)]
     pub generator: GeneratorFlags,
+    /// Part of a larger run.
+    #[command(flatten)]
+    pub part: PartFlag,
     /// Seed of all random choices
     ///
     /// The same seed sends the same requests at the same intended starts.
@@ -109,6 +112,22 @@ pub struct GeneratorFlags {
     /// Polling instead of sleeping causes less lag and more CPU time; 60us is enough.
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Run")]
     pub spin: Span,
+}
+
+/// The part of a larger run that this process carries out.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct PartFlag {
+    /// Part of a larger run, I/N from 0/N: all other flags, --threads apart, are those of the larger run
+    #[arg(long, hide = true, value_name = "I/N")]
+    part: Option<Slice>,
+}
+
+impl PartFlag {
+    /// Returns the slice; the whole unless the flag is given.
+    #[must_use]
+    pub fn slice(self) -> Slice {
+        self.part.unwrap_or(Slice::WHOLE)
+    }
 }
 
 /// Requests of each virtual user.
@@ -299,6 +318,7 @@ impl RunFlags {
         scenario.timeout = self.wait.timeout;
         scenario.connect_timeout = self.wait.connect_timeout;
         scenario.threads = self.generator.threads;
+        scenario.slice = self.part.slice();
         scenario.seed = self.seed;
         scenario.spin = self.generator.spin;
         scenario.batching = !self.no_batching;

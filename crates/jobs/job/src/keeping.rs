@@ -438,7 +438,7 @@ fn evidence_of<'a>(
         measured_s: end.measured_s,
         open: scenario.load.is_open(),
         full_speed: scenario.load.is_full_speed(),
-        clients: scenario.load.clients(),
+        clients: scenario.own_clients(),
         threads: scenario.threads,
         connections: match conclusion.connections {
             ConnectionLimit::Own(most) | ConnectionLimit::Machine(most)

@@ -49,7 +49,7 @@ impl Outlets {
         let model = Model {
             open: scenario.load.is_open(),
             full_speed: scenario.load.is_full_speed(),
-            clients: scenario.load.clients(),
+            clients: scenario.own_clients(),
             threads: scenario.threads,
             max_failed: scenario.max_failed.0,
         };

@@ -1,10 +1,12 @@
 //! From a scenario to something that can run: sources opened and checked, requests rendered, targets resolved.
 //! Nothing is sent before all of it has succeeded.
 
+mod parts;
 mod sessions;
 mod source;
 mod users;
 
+pub use parts::{check_parts, only_whole};
 pub use sessions::{SessionForm, order_of};
 pub use source::render_set;
 use source::{Source, SourceKind};
@@ -127,7 +129,7 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
         "--requests must be at least 1"
     } else if scenario.connections == Some(0) {
         "--connections must be at least 1"
-    } else if scenario.connection_count() > CLIENTS_MAX {
+    } else if scenario.own_connections() > CLIENTS_MAX {
         "--connections: use a number from 1 to 100,000"
     } else if scenario.duration == Some(Span::default()) {
         "--duration must be above 0, such as 10s"
@@ -145,31 +147,14 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
         "--connect-timeout: must be more than 0; every wait has a limit"
     } else {
         check_openable(scenario)?;
-        return check_shares(scenario, slots);
+        return parts::check_shares(scenario, slots);
     };
     Err(usage(wrong))
 }
 
-/// Every thread needs a slot and a connection of its own: one more than were asked for would be another load. Clients
-/// that each have their own connection are dealt out with it, and a thread may have none.
-fn check_shares(scenario: &Scenario, slots: Option<u32>) -> Result<()> {
-    let is_short = |count: &u32| *count < scenario.threads;
-    let connections =
-        scenario.connections.filter(|_| scenario.connections != scenario.load.clients());
-    let short = match (slots.filter(is_short), connections.filter(is_short)) {
-        (Some(slots), _) => format!("--slots {slots}"),
-        (None, Some(connections)) => format!("--connections {connections}"),
-        (None, None) => return Ok(()),
-    };
-    Err(usage(format!(
-        "{short} is less than one for each of {} threads; use fewer --threads",
-        scenario.threads
-    )))
-}
-
 /// Refuses more connections than this process may have: what it could not open would look like failures of the target.
 fn check_openable(scenario: &Scenario) -> Result<()> {
-    let wanted = scenario.connection_count();
+    let wanted = scenario.own_connections();
     let openable = openable_connections(scenario.threads);
     let is_asked = scenario.connections.is_some()
         || scenario.load.clients().is_some()
@@ -232,7 +217,7 @@ pub fn check_classes(scenario: &Scenario, classes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The engine's plan for a scenario, whatever its sessions are.
+/// The engine's plan for this part of a scenario, whatever its sessions are.
 pub fn plan_of(
     scenario: &Scenario,
     targets: Vec<Target>,
@@ -242,7 +227,7 @@ pub fn plan_of(
     let duration_ns = scenario.length().ns.saturating_add(scenario.warmup.ns);
     let (connections, connection_limit) =
         scenario.connections_at_most(openable_connections(scenario.threads));
-    ShardPlan {
+    let whole = ShardPlan {
         model: scenario.load.clone(),
         slice: Slice::WHOLE,
         seed: scenario.seed,
@@ -266,7 +251,8 @@ pub fn plan_of(
         preconnect: scenario.keepalive,
         keep_alive: scenario.keepalive,
         part: Part::default(),
-    }
+    };
+    parts::cut(whole, scenario.slice)
 }
 
 /// The version of HTTP that a scenario asks for.

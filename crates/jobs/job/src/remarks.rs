@@ -43,7 +43,7 @@ fn hint(cause: Cause, scenario: &Scenario) -> Option<&'static str> {
 pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
     let (ledger, counters) = (&end.totals.ledger, &end.totals.counters);
     let mut remarks = Vec::new();
-    let wanted = u64::from(scenario.connection_count());
+    let wanted = u64::from(scenario.own_connections());
     let lost = counters.connects.saturating_sub(wanted);
     if scenario.keepalive && lost > wanted && ledger.ok < REQUESTS_A_CONNECTION * lost {
         remarks.push(format!(

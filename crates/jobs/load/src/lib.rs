@@ -8,6 +8,8 @@
 //! ```
 
 mod command;
+#[cfg(test)]
+mod drawn;
 pub mod postgres;
 pub mod volt;
 

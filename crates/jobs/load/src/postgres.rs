@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plimsoll_core::scenario::{Scenario, TlsScenario};
-use plimsoll_core::schedule::LoadModel;
+use plimsoll_core::schedule::{LoadModel, Slice};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::run_calls;
@@ -213,14 +213,35 @@ fn sessions(
 pub fn ways(scenario: &Scenario, length: usize) -> Result<Vec<Way>> {
     let order = order_of(scenario)?;
     let permutation = (order == Order::Shuffle).then(|| shuffled(length, scenario.seed));
-    let shards = u64::from(scenario.threads);
-    let one = |shard| {
-        let way = Way::new(0..length, shard, shards, Passes::Unlimited);
+    let one = |slice: Slice| {
+        let shard = u64::from(slice.index);
+        let way = Way::new(0..length, shard, slice.of.into(), Passes::Unlimited);
         match (&permutation, order) {
             (Some(order), _) => way.shuffled(order.clone()),
             (None, Order::Random) => way.random(scenario.seed, shard),
             (None, _) => way,
         }
     };
-    Ok((0..shards).map(one).collect())
+    Ok(scenario.shards().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drawn::{drawn, lines, unions_differ};
+
+    #[test]
+    fn the_statements_of_all_parts_are_those_of_one_process() {
+        for seed in 0..150 {
+            let scenario = drawn(seed);
+            let mut classes = Classes::new::<String>(&[]).unwrap();
+            let set = Arc::new(SqlSet::parse(&lines(seed), SqlMode::Simple, &mut classes).unwrap());
+            let make = |scenario: &Scenario| {
+                let script = script_of(scenario, set.len()).unwrap();
+                sessions(scenario, &set, script.as_ref()).unwrap()
+            };
+            let text = |request: &plimsoll_wire::postgres::Request| format!("{request:?}");
+            assert_eq!(unions_differ(&scenario, make, text), None, "seed {seed}: {scenario:?}");
+        }
+    }
 }

@@ -51,7 +51,7 @@ pub fn open(scenario: &Scenario) -> Result<Calls> {
     };
     let mut shown = Scenario { targets: database.shown(), ..scenario.clone() };
     // A connection carries many calls: as many as there are hosts, for each thread.
-    let own = (address.hosts.len() as u32).saturating_mul(scenario.threads.max(1));
+    let own = (address.hosts.len() as u32).saturating_mul(scenario.threads_in_all().max(1));
     shown.connections = Some(scenario.connections.unwrap_or(own));
     check_limits(&shown)?;
     check_users(&shown)?;
@@ -142,16 +142,44 @@ impl Calls {
     /// # Errors
     /// An order that is none.
     pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Volt> + Send>>> {
-        let courses: Vec<Course> = match &self.script {
-            Some(script) => {
-                let own = Course::of_users(script.of_part(scenario.seed));
-                vec![own; scenario.threads as usize]
-            }
-            None => ways(scenario, self.set.len())?.into_iter().map(Course::new).collect(),
-        };
-        let one = |course| {
-            Box::new(CallSessions::new(self.set.clone(), course)) as Box<dyn Sessions<Volt> + Send>
-        };
-        Ok(courses.into_iter().map(one).collect())
+        sessions(scenario, &self.set, self.script.as_ref())
+    }
+}
+
+fn sessions(
+    scenario: &Scenario,
+    set: &Arc<CallSet>,
+    script: Option<&Script>,
+) -> Result<Vec<Box<dyn Sessions<Volt> + Send>>> {
+    let courses: Vec<Course> = match script {
+        Some(script) => {
+            let own = Course::of_users(script.of_part(scenario.seed));
+            vec![own; scenario.threads as usize]
+        }
+        None => ways(scenario, set.len())?.into_iter().map(Course::new).collect(),
+    };
+    let one =
+        |course| Box::new(CallSessions::new(set.clone(), course)) as Box<dyn Sessions<Volt> + Send>;
+    Ok(courses.into_iter().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drawn::{drawn, lines, unions_differ};
+
+    #[test]
+    fn the_calls_of_all_parts_are_those_of_one_process() {
+        for seed in 0..150 {
+            let scenario = drawn(seed);
+            let mut classes = Classes::new::<String>(&[]).unwrap();
+            let set = Arc::new(CallSet::parse(&lines(seed), &mut classes).unwrap());
+            let make = |scenario: &Scenario| {
+                let script = script_of(scenario, set.len()).unwrap();
+                sessions(scenario, &set, script.as_ref()).unwrap()
+            };
+            let text = |request: &plimsoll_wire::volt::Request| format!("{request:?}");
+            assert_eq!(unions_differ(&scenario, make, text), None, "seed {seed}: {scenario:?}");
+        }
     }
 }

@@ -21,13 +21,13 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::execute::print;
-use plimsoll_job::flags::OutputFlags;
+use plimsoll_job::flags::{OutputFlags, PartFlag};
 use plimsoll_job::goal::{SearchFlags, Wish};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, JobEnd, carry_out, nothing_measured};
 use plimsoll_job::method::{result, search_as, verdict_of};
 use plimsoll_job::output::{Output, put_result, with_files};
-use plimsoll_job::prepare::plan_of;
+use plimsoll_job::prepare::{only_whole, plan_of};
 use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
 use plimsoll_job::usage::usage;
@@ -183,6 +183,8 @@ pub struct RankArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Search")]
     seed: u64,
     #[command(flatten)]
+    part: PartFlag,
+    #[command(flatten)]
     output: OutputFlags,
 }
 
@@ -205,7 +207,16 @@ impl RankArgs {
         if self.timeout.ns == 0 {
             return Err(usage("--timeout: must be more than 0; every wait has a limit"));
         }
+        let slice = self.part.slice();
+        if self.qps.is_empty() {
+            only_whole(
+                slice,
+                "a search",
+                "each rate follows from all replies; name rates with -q",
+            )?;
+        }
         if self.target.is_empty() {
+            only_whole(slice, "a run that starts its servers", "name running ones with --target")?;
             (program.check_ranker)(&instances::arguments(self, 0)[1..])?;
         }
         Ok(())
@@ -247,6 +258,7 @@ impl RankArgs {
             } else {
                 1
             },
+            slice: self.part.slice(),
             timeout: self.timeout,
             seed: self.seed,
             slo: self.slo(),
@@ -296,8 +308,7 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
     let progress = SearchProgress::lasting(args.whole_s(&goal), goal.budget_s, output.voice());
     let mut rows = Vec::new();
     let finished = carry_out(&scenario, &about, &output, |keeping| {
-        let shards = u64::from(scenario.threads);
-        let mut sessions = |_seed: u64| sessions(args.seed, instances.urls.len(), shards);
+        let mut sessions = |_seed: u64| sessions(&scenario, instances.urls.len());
         let mut second = |interval: &_| progress.second(interval);
         let plant_plan = PlantPlan {
             base: plan.clone(),
@@ -340,10 +351,11 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
 }
 
 /// Sessions of each thread of the generator, which send the same payload to each instance in turn.
-fn sessions(seed: u64, instances: usize, shards: u64) -> Vec<Box<dyn Sessions<Rank> + Send>> {
-    let payload = payload(seed);
-    let own = |shard| RankSessions::new(payload.clone(), instances as u16, shard, shards);
-    (0..shards).map(|shard| Box::new(own(shard)) as Box<dyn Sessions<Rank> + Send>).collect()
+fn sessions(scenario: &Scenario, instances: usize) -> Vec<Box<dyn Sessions<Rank> + Send>> {
+    let payload = payload(scenario.seed);
+    let own = |slice| RankSessions::new(payload.clone(), instances as u16, slice);
+    let own = |slice| Box::new(own(slice)) as Box<dyn Sessions<Rank> + Send>;
+    scenario.shards().map(own).collect()
 }
 
 /// Writes FeedSim's table where `-o` says, or beside a kept record.

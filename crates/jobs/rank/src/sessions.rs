@@ -3,6 +3,7 @@
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::{Rng, derive_seed};
+use plimsoll_core::schedule::Slice;
 use plimsoll_wire::rank::{KIND_FAILED, KIND_RANK, KIND_REFUSED, Rank, Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::sync::Arc;
@@ -27,10 +28,11 @@ pub struct RankSessions {
 }
 
 impl RankSessions {
-    /// Sessions of shard `shard` of `shards` that ask `targets` servers.
+    /// Sessions of one shard, by its slice of all requests, that ask `targets` servers.
     #[must_use]
-    pub fn new(payload: Arc<Vec<u8>>, targets: u16, shard: u64, shards: u64) -> Self {
-        Self { payload, classes: targets.max(1), next_id: shard, step: shards.max(1) }
+    pub fn new(payload: Arc<Vec<u8>>, targets: u16, slice: Slice) -> Self {
+        let (next_id, step) = (slice.index.into(), slice.of.into());
+        Self { payload, classes: targets.max(1), next_id, step }
     }
 }
 
@@ -70,5 +72,32 @@ impl Sessions<Rank> for RankSessions {
         };
         let shown = format!("kind {}, {} bytes", reply.header.kind, reply.header.payload_bytes);
         (why.to_owned(), shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_engine::sim::parts::{any_scenario, asked, difference, in_parts};
+    use plimsoll_job::prepare::plan_of;
+
+    #[test]
+    fn the_requests_of_all_parts_are_those_of_one_process() {
+        for seed in 0..100 {
+            let mut rng = Rng::new(seed);
+            let scenario = any_scenario(seed);
+            let (parts, threads) = (1 + rng.below(5) as u32, 1 + rng.below(3) as u32);
+            let payload = payload(scenario.seed);
+            let part = |own: plimsoll_core::scenario::Scenario| {
+                let one = |slice| RankSessions::new(payload.clone(), 1, slice);
+                let one = |slice| Box::new(one(slice)) as Box<dyn Sessions<Rank> + Send>;
+                let plan = plan_of(&own, Vec::new(), None, 1);
+                let sessions = own.shards().map(one).collect();
+                asked(&plan, sessions, |request| request.request_id.to_string()).unwrap()
+            };
+            let union = |n, m| in_parts(&scenario, n, m).flat_map(part).collect();
+            let difference = difference(union(parts, threads), union(1, parts * threads));
+            assert_eq!(difference, None, "seed {seed}: {scenario:?}");
+        }
     }
 }

@@ -7,7 +7,7 @@ mod sql;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::{Rng, derive_seed, splitmix64};
-use plimsoll_core::schedule::UserTurn;
+use plimsoll_core::schedule::{Slice, UserTurn};
 use plimsoll_workloads::script::Script;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -194,8 +194,10 @@ pub struct CellPlan {
     pub queries: usize,
     /// In which order.
     pub order: Order,
-    /// Number of users.
+    /// Number of users of the whole run.
     pub users: u32,
+    /// The part of them that is here.
+    pub slice: Slice,
     /// The way they find their next query.
     pub course: Course,
     /// Window that is counted.
@@ -239,9 +241,13 @@ struct Users {
 
 impl Users {
     fn new(plan: CellPlan, outbox: Outbox) -> Self {
-        let walk = |user| Walk::new(plan.order, &plan.repeats, user, plan.users, plan.seed);
+        let own = plan.slice.share(plan.users.into());
+        let walk = |own| {
+            let user = plan.slice.global(own) as u32;
+            Walk::new(plan.order, &plan.repeats, user, plan.users, plan.seed)
+        };
         let walks = match plan.course {
-            Course::Walks { .. } => (0..plan.users).map(walk).collect(),
+            Course::Walks { .. } => (0..own).map(walk).collect(),
             Course::Script(_) => Vec::new(),
         };
         let queries = vec![QueryTally::default(); plan.queries];
@@ -342,7 +348,7 @@ impl Users {
         // A slow engine may yet answer; one that refuses connections will not.
         if failure != Failure::Timeout {
             self.lost_in_a_row += 1;
-            if self.lost_in_a_row >= LOST_EACH * u64::from(self.plan.users) {
+            if self.lost_in_a_row >= LOST_EACH * self.plan.slice.share(self.plan.users.into()) {
                 self.outbox.give_up.store(true, Ordering::Relaxed);
             }
         }

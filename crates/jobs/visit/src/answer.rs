@@ -75,6 +75,7 @@ mod tests {
             bucket_spaces: Vec::new(),
             slices: 1,
             slice_id: None,
+            part: plimsoll_core::schedule::Slice::WHOLE,
             gzip: false,
             stream: false,
             concurrency: None,

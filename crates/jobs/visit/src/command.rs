@@ -19,7 +19,7 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::target::Target;
 use plimsoll_job::execute::{code, page};
-use plimsoll_job::flags::{OutputFlags, TlsFlags};
+use plimsoll_job::flags::{OutputFlags, PartFlag, TlsFlags};
 use plimsoll_job::headers::read_headers;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
@@ -223,6 +223,8 @@ pub struct VisitArgs {
     #[command(flatten)]
     tls: TlsFlags,
     #[command(flatten)]
+    part: PartFlag,
+    #[command(flatten)]
     output: OutputFlags,
 }
 
@@ -252,6 +254,7 @@ impl VisitArgs {
             include_removes: self.include_removes,
             slices: 1,
             slice_id: self.slice_id,
+            part: self.part.slice(),
             gzip: self.gzip,
             stream: !self.chunked,
             concurrency: self.concurrency,
@@ -265,6 +268,7 @@ impl VisitArgs {
             // A visit ends when all slices are finished; each wait in it has its own limit.
             duration: Some(Span::seconds(365 * 86_400)),
             threads: self.threads,
+            slice: self.part.slice(),
             timeout: Span { ns: self.request_timeout.ns + PATIENCE.ns },
             tls: self.tls.scenario(),
             ..Scenario::default()
@@ -412,6 +416,7 @@ fn run(args: &VisitArgs) -> Result<u8> {
         (None, Some(path)) => Visit::saved_slices(path).map_err(|e| usage(e.to_string()))?,
         (None, None) => most.min(SLICES_MAX),
     };
+    task.check_parts()?;
     let (destination, packing) = args.destination();
     let format = match args.format {
         FormatFlag::Documents => DocumentFormat::Documents,
@@ -425,8 +430,10 @@ fn run(args: &VisitArgs) -> Result<u8> {
     };
     let mut visit = visit.map_err(|error| usage(error.to_string()))?;
     if fixed.is_none() && task.form.slices > 1 {
-        let slices = task.form.slices;
-        let each = SLICES_EACH.iter().map(|each| (each * task.targets.len() as u32).min(slices));
+        // All parts together ask as many slices at once as one process does.
+        let (slices, of) = (task.form.visited().len() as u32, task.form.part.of);
+        let each = SLICES_EACH.iter().map(|each| each * task.targets.len() as u32);
+        let each = each.map(|each| each.div_ceil(of).min(slices));
         let mut numbers: Vec<u32> = each.collect();
         numbers.dedup();
         visit.climb(numbers);

@@ -96,12 +96,12 @@ impl Course {
 /// The first slices by themselves.
 #[must_use]
 pub fn by_slice(visit: &Visit) -> Vec<VisitSlice> {
-    let visited = visit.form().visited();
+    let visited = visit.form().visited().len() as u32;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let one = |index: u32| {
         let slice = visit.slice(index);
         VisitSlice {
-            slice: visited.start + index,
+            slice: visit.form().slice_at(index),
             done: slice.progress.done,
             documents: slice.progress.documents + slice.progress.removes,
             replies: slice.progress.replies,
@@ -111,5 +111,5 @@ pub fn by_slice(visit: &Visit) -> Vec<VisitSlice> {
             between_s: seconds(slice.times.turn_ns),
         }
     };
-    (0..visited.len() as u32).take(SLICES_MAX).map(one).collect()
+    (0..visited).take(SLICES_MAX).map(one).collect()
 }

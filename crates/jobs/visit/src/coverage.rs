@@ -1,5 +1,6 @@
 //! Part of an interrupted visit's output that its tokens do not cover.
 
+use super::form::VisitForm;
 use super::ids::{IdSet, number_of};
 use super::slice::SliceProgress;
 use plimsoll_wire::vespa::{Bucket, DocumentId, ProgressToken};
@@ -8,8 +9,7 @@ use serde::Deserialize;
 /// Looks at the lines of the output again and gathers those that may come once more.
 pub struct Coverage<'a> {
     slices: &'a [SliceProgress],
-    /// The number of the first of them, and into how many the corpus is cut.
-    cut: (u32, u32),
+    form: &'a VisitForm,
     tokens: Vec<Option<ProgressToken>>,
     /// Used bits of the buckets, where the tokens are Vespa's and count all buckets.
     bits: Option<u8>,
@@ -20,8 +20,8 @@ pub struct Coverage<'a> {
 }
 
 impl<'a> Coverage<'a> {
-    /// For slices that stand there: the first has this number, of this many.
-    pub fn new(slices: &'a [SliceProgress], cut: (u32, u32)) -> Self {
+    /// For the slices of a visit of this form that stand there.
+    pub fn new(slices: &'a [SliceProgress], form: &'a VisitForm) -> Self {
         let token = |slice: &SliceProgress| ProgressToken::decode(slice.token.as_deref()?).ok();
         let tokens: Vec<_> = slices.iter().map(token).collect();
         let known = tokens.iter().flatten().all(|t| t.total() == 1 << t.distribution_bits())
@@ -29,7 +29,7 @@ impl<'a> Coverage<'a> {
         let first = tokens.iter().flatten().next().filter(|_| known);
         let bits = first.map(ProgressToken::distribution_bits);
         let uncovered = slices.iter().map(|_| IdSet::default()).collect();
-        Self { slices, cut, tokens, bits, uncovered, unknown: IdSet::default() }
+        Self { slices, form, tokens, bits, uncovered, unknown: IdSet::default() }
     }
 
     /// Looks at one line.
@@ -46,13 +46,11 @@ impl<'a> Coverage<'a> {
             return;
         };
         let position = Bucket::of_location(id.location(), bits).position();
-        let (first, of) = self.cut;
-        let owner = (position % u64::from(of.max(1))).checked_sub(u64::from(first));
-        let owner = owner.map_or(usize::MAX, |owner| owner as usize);
-        if owner >= self.slices.len() {
+        let slice = position % u64::from(self.form.slices.max(1));
+        let Some(owner) = self.form.index_of(slice).filter(|&at| at < self.slices.len()) else {
             self.unknown.insert(number);
             return;
-        }
+        };
         let covered = self.slices[owner].done
             || self.tokens[owner].as_ref().is_some_and(|token| {
                 let pending = token.pending().any(|step| step.bucket.position() == position);

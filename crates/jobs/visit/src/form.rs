@@ -1,9 +1,12 @@
 //! Selection of a visit, and the form of its requests.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use plimsoll_core::schedule::Slice;
 use plimsoll_workloads::render::{HttpForm, RequestParts};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::iter::StepBy;
+use std::ops::Range;
 
 /// A visit, as its parameters tell it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +32,9 @@ pub struct VisitForm {
     /// The only slice that is visited; all where it is none.
     #[serde(default)]
     pub slice_id: Option<u32>,
+    /// Part of a larger visit: every so many slices.
+    #[serde(default, skip_serializing_if = "Slice::is_whole")]
+    pub part: Slice,
     /// True if replies must be packed.
     #[serde(default)]
     pub gzip: bool,
@@ -59,10 +65,31 @@ pub struct VisitStep<'a> {
 const WANTED_PLAIN: u32 = 1024;
 
 impl VisitForm {
-    /// The slices that are visited.
+    /// The slices that all parts together visit.
     #[must_use]
-    pub fn visited(&self) -> std::ops::Range<u32> {
+    pub fn chosen(&self) -> Range<u32> {
         self.slice_id.map_or(0..self.slices, |slice| slice..slice + 1)
+    }
+
+    /// The slices that this part visits.
+    #[must_use]
+    pub fn visited(&self) -> StepBy<Range<u32>> {
+        let Range { start, end } = self.chosen();
+        (start + self.part.index..end).step_by(self.part.of as usize)
+    }
+
+    /// The slice that this part visits as number `index`, from 0.
+    #[must_use]
+    pub fn slice_at(&self, index: u32) -> u32 {
+        self.chosen().start + self.part.global(index.into()) as u32
+    }
+
+    /// The number of a slice among those that this part visits; `None` if it is another's.
+    #[must_use]
+    pub fn index_of(&self, slice: u64) -> Option<usize> {
+        let from = slice.checked_sub(self.slice_at(0).into())?;
+        let of = u64::from(self.part.of);
+        Some((from / of) as usize).filter(|&at| from % of == 0 && at < self.visited().len())
     }
 
     /// Returns how the ids of all documents begin, where the path names their namespace and type.
@@ -173,6 +200,7 @@ mod tests {
             bucket_spaces: vec![String::new(), "global".to_owned()],
             slices: 8,
             slice_id: None,
+            part: Slice::WHOLE,
             gzip: false,
             stream: true,
             concurrency: None,
@@ -215,6 +243,6 @@ mod tests {
         assert_eq!(form.id_front().as_deref(), Some("id:n s:music:"));
         assert!(form.is_path("/document/v1/n+s/music/docid") && !form.is_path("/document/v1/"));
         (form.slices, form.slice_id) = (7, Some(3));
-        assert_eq!(form.visited(), 3..4);
+        assert_eq!(form.visited().collect::<Vec<_>>(), [3]);
     }
 }

@@ -42,7 +42,7 @@ impl Output {
         destination: &Destination,
         format: DocumentFormat,
         packing: Packing,
-        slices: std::ops::Range<u32>,
+        slices: impl Iterator<Item = u32>,
         keep_bytes: Option<&[u64]>,
     ) -> Result<Self, (PathBuf, io::Error)> {
         let paths = match destination {

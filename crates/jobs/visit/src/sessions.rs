@@ -115,7 +115,7 @@ where
         let http = &self.forms[target as usize % self.forms.len()];
         let form = visit.form();
         let step = VisitStep {
-            slice: form.visited().start + index,
+            slice: form.slice_at(index),
             space: slice.progress.space,
             token: slice.progress.token.as_deref(),
             plain: slice.plain,

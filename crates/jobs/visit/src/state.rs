@@ -80,6 +80,7 @@ impl State {
             ("bucket spaces", own.bucket_spaces == form.bucket_spaces),
             ("number of slices", own.slices == form.slices),
             ("--slice-id", own.slice_id == form.slice_id),
+            ("part of a larger visit", own.part == form.part),
             ("number of slices", self.slices.len() == form.visited().len()),
             ("output", self.destination == *destination),
             ("format", self.format == format),

@@ -151,7 +151,7 @@ impl Visit {
         let kept = Some(&state.bytes[..]);
         let output = Output::open(&destination, format, packing, form.visited(), kept)
             .map_err(|(path, error)| VisitError::File { path, error })?;
-        let mut coverage = Coverage::new(&state.slices, (form.visited().start, form.slices));
+        let mut coverage = Coverage::new(&state.slices, &form);
         for (index, path) in output.paths().iter().enumerate() {
             let from = state.since(index, output.paths().len());
             let to = state.bytes.get(index).copied().unwrap_or(0);
@@ -449,7 +449,7 @@ impl Visit {
             if !own.done {
                 let reason = slice.given_up.clone().unwrap_or_else(|| "it was stopped".to_owned());
                 totals.unfinished.push(Unfinished {
-                    slice: self.form.visited().start + index,
+                    slice: self.form.slice_at(index),
                     reason,
                     token: own.token.clone(),
                 });

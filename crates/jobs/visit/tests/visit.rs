@@ -5,6 +5,7 @@
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::Rng;
+use plimsoll_core::schedule::Slice;
 use plimsoll_visit::{
     Destination, DocumentFormat, IdDigest, Packing, Visit, VisitForm, VisitSessions, Written,
     lines_between,
@@ -221,7 +222,7 @@ fn drive(visit: &Arc<Visit>, cluster: &mut Cluster, steps: u64, save_to: Option<
     let (sender, _counted) = std::sync::mpsc::channel();
     let mut sessions = VisitSessions::new(visit.clone(), Arc::new(vec![http]), 0, 1, sender);
     let sessions: &mut dyn Sessions<Http1> = &mut sessions;
-    let mut left: Vec<u32> = (0..visit.form().slices).collect();
+    let mut left: Vec<u32> = (0..visit.form().visited().len() as u32).collect();
     let mut now_ns = 1;
     for _ in 0..steps {
         if left.is_empty() {
@@ -289,6 +290,7 @@ fn form(slices: u32) -> VisitForm {
         bucket_spaces: vec![String::new()],
         slices,
         slice_id: None,
+        part: Slice::WHOLE,
         gzip: false,
         stream: true,
         concurrency: None,
@@ -380,6 +382,60 @@ fn nothing_is_missing_after_any_number_of_kills() {
         assert!(ids(&paths, packing) == expected(&cluster), "seed {seed}");
     }
     assert!(duplicates > 100, "{duplicates}: hardly anything was ever sent twice");
+}
+
+#[test]
+fn the_parts_of_a_visit_write_each_document_once_also_after_kills() {
+    for seed in 0..40 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cluster = Cluster::new(seed, 300);
+        let of = 1 + (seed % 5) as u32;
+        let slices = of + (seed % 7) as u32;
+        let (mut digest, mut paths, mut visited) = (IdDigest::default(), Vec::new(), Vec::new());
+        for index in 0..of {
+            let form = VisitForm { part: Slice { index, of }, ..form(slices) };
+            let path = folder.path().join(format!("dump-{index}"));
+            let state = folder.path().join(format!("state-{index}"));
+            let (format, packing) = (DocumentFormat::Documents, Packing::Plain);
+            let to = Written { destination: Destination::File(path.clone()), format, packing };
+            let mut visit = Arc::new(Visit::begin(form.clone(), to.clone(), 50).unwrap());
+            visit.save(&state).unwrap();
+            for _ in 0..4 {
+                drive(&visit, &mut cluster, 12, Some(&state));
+                drop(visit);
+                visit = Arc::new(Visit::resume(&state, form.clone(), to.clone(), 50).unwrap());
+            }
+            drive(&visit, &mut cluster, u64::MAX, Some(&state));
+            visit.flush().unwrap();
+            let totals = visit.totals();
+            assert!(totals.is_complete(), "seed {seed}: {totals:?}");
+            assert_eq!(totals.slices as usize, form.visited().len());
+            digest.add(totals.digest);
+            paths.push(path);
+            visited.extend(form.visited());
+        }
+        visited.sort_unstable();
+        assert_eq!(visited, (0..slices).collect::<Vec<_>>(), "seed {seed}");
+        assert_eq!(digest, cluster.digest(), "seed {seed}");
+        assert!(ids(&paths, Packing::Plain) == expected(&cluster), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_client_has_the_slice_that_it_has_in_one_process() {
+    for (parts, threads, slices) in [(1, 3, 9), (2, 2, 11), (3, 2, 8), (5, 1, 13)] {
+        for client in 0..slices {
+            let whole = VisitForm { part: Slice::WHOLE, ..form(slices) };
+            let shards = parts * threads;
+            // The client of one process, and that client's place in its part, as the engine shares them out.
+            let (shard, place) = (client % shards, client / shards);
+            let part = Slice { index: shard % parts, of: parts };
+            let own = VisitForm { part, ..whole.clone() };
+            let index = place * threads + shard / parts;
+            assert_eq!(own.slice_at(index), whole.slice_at(client));
+            assert_eq!(own.index_of(client.into()), Some(index as usize));
+        }
+    }
 }
 
 #[test]

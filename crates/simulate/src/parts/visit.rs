@@ -215,6 +215,7 @@ fn form(slices: u32) -> VisitForm {
         bucket_spaces: vec![String::new()],
         slices,
         slice_id: None,
+        part: plimsoll_core::schedule::Slice::WHOLE,
         gzip: false,
         stream: true,
         concurrency: None,

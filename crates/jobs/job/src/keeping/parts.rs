@@ -34,7 +34,7 @@ pub(super) fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
         "spin"
     } else if scenario.batching
         && scenario.load.is_full_speed()
-        && scenario.connection_count() / scenario.threads >= BATCHING_FROM
+        && scenario.own_connections() / scenario.threads >= BATCHING_FROM
     {
         "batch"
     } else {

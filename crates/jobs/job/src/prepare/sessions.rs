@@ -75,8 +75,8 @@ impl SessionForm {
         Some(self.source.distinct()?.saturating_mul(rows))
     }
 
-    /// Sessions for every shard: together they walk the source once, whatever the number of shards. Requests in memory
-    /// begin again; a streamed file goes on where the sessions before these ended.
+    /// Sessions for every shard: together, and with those of the other parts of the run, they walk the source once, whatever
+    /// the number of shards. Requests in memory begin again; a streamed file goes on where the sessions before these ended.
     ///
     /// # Errors
     /// When the source cannot be read in the order that is asked for.
@@ -88,7 +88,6 @@ impl SessionForm {
             Some(_) => Order::File,
             None => order_of(scenario)?,
         };
-        let shards = u64::from(scenario.threads);
         let permutation = match (&source.kind, order) {
             (SourceKind::Rendered(rendered), Order::Shuffle) => {
                 Some(shuffled(rendered.per_target[0].len(), scenario.seed))
@@ -105,7 +104,8 @@ impl SessionForm {
             _ => None,
         };
         let mut all: Vec<Box<dyn Sessions<Http> + Send>> = Vec::new();
-        for (shard, park) in (0..shards).zip(parks) {
+        for (slice, park) in scenario.shards().zip(parks) {
+            let (shard, shards) = (u64::from(slice.index), u64::from(slice.of));
             let range = ByteRange { index: shard, of: shards };
             let cursor = match (&source.kind, &script) {
                 (SourceKind::Rendered(rendered), Some(script)) => {

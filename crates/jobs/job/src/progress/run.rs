@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct RunProgress {
     progress: Progress,
     seconds: f64,
-    /// Requests after which the run ends.
+    /// Requests after which this part of the run ends.
     requests: Option<u64>,
     rules: Rules,
     so_far: Mutex<SoFar>,
@@ -34,7 +34,7 @@ impl RunProgress {
         Self {
             progress,
             seconds: scenario.expected_length().as_seconds(),
-            requests: scenario.requests,
+            requests: scenario.own_requests(),
             rules: Rules::of(scenario),
             so_far: Mutex::default(),
         }

@@ -36,7 +36,7 @@ impl Rules {
             timeout_ns: scenario.timeout.ns,
             open: scenario.load.is_open(),
             full_speed: scenario.load.is_full_speed(),
-            clients: scenario.load.clients(),
+            clients: scenario.own_clients(),
             threads: scenario.threads,
             max_failed: scenario.max_failed.0,
         }

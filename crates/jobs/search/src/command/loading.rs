@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
+use plimsoll_core::schedule::Slice;
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_job::keeping::Nowhere;
@@ -175,7 +176,7 @@ fn write(
         Feeding::Bulk | Feeding::Copy => order.loaders,
         Feeding::Single(_) => order.loaders.max(SINGLE_LOADERS),
     };
-    let mut plan = server.plan(closed(clients), None)?;
+    let mut plan = server.plan(closed(clients), None, Slice::WHOLE)?;
     plan.timeouts.request_ns = plan.timeouts.request_ns.max(BULK_WITHIN.ns);
     let tally = Arc::new(LoadTally::default());
     let stop = Arc::new(AtomicBool::new(false));

@@ -22,6 +22,7 @@ use crate::spec::{MatrixSpec, OnRefused, Place as EnginePlace};
 use anyhow::Result;
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::interval::IntervalLine;
+use plimsoll_core::schedule::Slice;
 use plimsoll_engine::health::raise_descriptor_limit;
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::Output;
@@ -391,6 +392,7 @@ impl Matrix<'_> {
                 rows: self.rows.as_ref(),
                 index: &place.index,
                 key: &about.key,
+                slice: Slice::WHOLE,
             };
             let measured = repeats(engine, &asked, &self.shown)?;
             let spent_s = seconds_since(start_ns);

@@ -18,10 +18,11 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::scenario::RowsPer;
-use plimsoll_core::schedule::{LoadModel, Pause, Think, UserProfile, UserStep};
+use plimsoll_core::schedule::{LoadModel, Pause, Slice, Think, UserProfile, UserStep};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_job::prepare::only_whole;
 use plimsoll_job::signals;
 use plimsoll_job::usage::usage;
 use plimsoll_record::search::CellKey;
@@ -52,6 +53,8 @@ pub struct Asked<'a> {
     pub index: &'a str,
     /// Key of the cell.
     pub key: &'a CellKey,
+    /// The part of its users that is here.
+    pub slice: Slice,
 }
 
 /// Keeps the first failure and nothing else.
@@ -135,7 +138,8 @@ fn feed(asked: &Asked<'_>) -> Option<RowFeed> {
         (RowsPer::Request, false) => None,
         _ => Some(script_length(asked)),
     };
-    Some(RowFeed::new(rows.clone(), (wanted.order, wanted.per), asked.spec.seed, each, (0, 1)))
+    let part = (u64::from(asked.slice.index), u64::from(asked.slice.of));
+    Some(RowFeed::new(rows.clone(), (wanted.order, wanted.per), asked.spec.seed, each, part))
 }
 
 /// Requests of each user who comes and goes.
@@ -247,11 +251,17 @@ pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<
     }
     let spec = asked.spec;
     let load = load(asked, &each)?;
+    if load.window == Window::FirstDone {
+        let why =
+            "its rate counts until the first of all users has asked everything; leave out passes";
+        only_whole(asked.slice, "a cell with passes", why)?;
+    }
     let plan = |course: Course, window: Window| CellPlan {
         repeats: each.clone(),
         queries: asked.list.len(),
         order: spec.order,
         users: asked.key.users,
+        slice: asked.slice,
         course,
         window,
         // Repeats in another order each would be another cell.
@@ -317,7 +327,7 @@ fn one(
     (model, length): (LoadModel, Option<(Span, Span)>),
     shown: &Shown,
 ) -> Result<Measured> {
-    let mut plan = engine.server.plan(model, length)?;
+    let mut plan = engine.server.plan(model, length, asked.slice)?;
     plan.classes = asked.list.len();
     plan.seed = asked.spec.seed;
     let (outbox, counted) = Outbox::new();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::outcome::Failure;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::schedule::{LoadModel, Think};
+use plimsoll_core::schedule::{LoadModel, Slice, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_engine::run::run as run_engine;
@@ -16,7 +16,7 @@ use plimsoll_engine::tls::Tls;
 use plimsoll_job::headers::read_headers;
 use plimsoll_job::keeping::Nowhere;
 use plimsoll_job::postgres::{self, Address};
-use plimsoll_job::prepare::{http_of, plan_of, tls_of};
+use plimsoll_job::prepare::{check_parts, http_of, plan_of, tls_of};
 use plimsoll_job::signals;
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
@@ -110,13 +110,20 @@ impl Server {
         address.protocol(limit, &[SIMILARITY])
     }
 
-    /// A plan for users of this engine; a length is a warm-up and a duration.
+    /// A plan for this part of the users of this engine; a length is a warm-up and a duration.
     ///
     /// # Errors
     /// When the address is wrong, or TLS cannot be prepared.
-    pub fn plan(&self, load: LoadModel, length: Option<(Span, Span)>) -> Result<ShardPlan> {
+    pub fn plan(
+        &self,
+        load: LoadModel,
+        length: Option<(Span, Span)>,
+        slice: Slice,
+    ) -> Result<ShardPlan> {
         let (warmup, duration) = length.unwrap_or((Span::default(), LONG));
-        let scenario = Scenario { load, warmup, duration: Some(duration), ..self.scenario.clone() };
+        let own = self.scenario.clone();
+        let scenario = Scenario { load, warmup, duration: Some(duration), slice, ..own };
+        check_parts(&scenario)?;
         let tls = match &self.door {
             Door::Http(_) => tls_of(&scenario, &[Url::parse(&self.scenario.targets[0])?])?,
             Door::Postgres(address) => address.tls()?,
@@ -150,7 +157,7 @@ impl Server {
     /// # Errors
     /// As [`Server::ask_one`].
     pub fn ask_rendered(&self, set: RenderedSet, timeout: Span) -> Result<Answer> {
-        let mut plan = self.plan(closed(1), None)?;
+        let mut plan = self.plan(closed(1), None, Slice::WHOLE)?;
         plan.timeouts.request_ns = timeout.ns;
         plan.timeouts.connect_ns = plan.timeouts.connect_ns.min(timeout.ns);
         let (sessions, answers) = AskingSessions::new(set);

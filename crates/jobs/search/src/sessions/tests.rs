@@ -1,6 +1,12 @@
 use super::*;
 use crate::dialect::Dialect;
 use plimsoll_core::outcome::Outcome;
+use plimsoll_core::scenario::Scenario;
+use plimsoll_core::schedule::{LoadModel, Think};
+use plimsoll_core::units::Span;
+use plimsoll_engine::sim::parts::{asked, difference, in_parts};
+use plimsoll_job::prepare::plan_of;
+use plimsoll_wire::http::Http;
 use plimsoll_wire::http1::{Encoding, Reply, Request};
 use plimsoll_wire::{Sessions, Submission, Turn};
 use plimsoll_workloads::render::RenderedSet;
@@ -49,6 +55,7 @@ fn users_of(
         queries: 3,
         order: Order::Block,
         users,
+        slice: Slice::WHOLE,
         course,
         window,
         seed: 1,
@@ -198,4 +205,54 @@ fn users_who_come_and_go_ask_by_their_script_and_all_of_them_count() {
     let tally = result.try_recv().unwrap();
     assert_eq!((tally.start_ns, tally.first_over_ns, tally.last_ns), (100, 130, 160));
     assert_eq!((tally.window_ok, tally.window_sum_ns), (6, 60));
+}
+
+#[test]
+fn the_users_of_all_parts_ask_what_those_of_one_process_ask() {
+    for seed in 0..100 {
+        let mut rng = Rng::new(seed);
+        let users = 5 + rng.below(30) as u32;
+        let orders = [Order::Block, Order::Interleaved, Order::Shuffle];
+        let order = orders[rng.below(3) as usize];
+        let passes = (rng.below(2) == 0).then(|| 1 + rng.below(3) as u32);
+        let repeats: Vec<u32> = (0..1 + rng.below(6)).map(|_| 1 + rng.below(3) as u32).collect();
+        let think = if rng.below(2) == 0 { Think::None } else { Think::Fixed(20_000_000) };
+        let scenario = Scenario {
+            load: LoadModel::Closed { clients: users, think, cycle_ns: 0 },
+            duration: Some(Span { ns: 300_000_000 }),
+            seed,
+            ..Scenario::default()
+        };
+        let part = |own: Scenario| {
+            let course = Course::Walks { passes };
+            let mut requests = RenderedSet::default();
+            for class in 0..repeats.len() as u8 {
+                let text = format!("POST /{class} HTTP/1.1\r\n\r\n{{}}");
+                requests.push(class, 0, |out| out.extend_from_slice(text.as_bytes()));
+            }
+            let window = Window::ToEnd(0);
+            let plan = CellPlan {
+                repeats: repeats.clone(),
+                queries: repeats.len(),
+                order,
+                users,
+                slice: own.slice,
+                course,
+                window,
+                seed,
+            };
+            let dialect = Dialect::Elasticsearch;
+            let checks = HttpAsking::checks(dialect, &[]).unwrap();
+            let asking =
+                HttpAsking { requests: Arc::new(requests), dialect, checks, filling: None };
+            let sessions = CellSessions::new(plan, asking, Outbox::new().0);
+            let sessions: Box<dyn Sessions<Http> + Send> = Box::new(sessions);
+            let text = |request: &Request| String::from_utf8(request.bytes.clone()).unwrap();
+            asked(&plan_of(&own, Vec::new(), None, 1), vec![sessions], text).unwrap()
+        };
+        let parts = 1 + rng.below(5) as u32;
+        // All users of a part are on one thread.
+        let union: Vec<_> = in_parts(&scenario, parts, 1).flat_map(part).collect();
+        assert_eq!(difference(union, part(scenario)), None, "seed {seed}");
+    }
 }

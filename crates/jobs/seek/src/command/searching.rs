@@ -8,6 +8,7 @@ use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::method::unless_dead;
 use plimsoll_job::output::Output;
+use plimsoll_job::prepare::only_whole;
 use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::sought::Quest;
 use plimsoll_job::usage::usage;
@@ -37,6 +38,7 @@ pub fn search<P: Protocol>(
     output: &Output,
     protocol: impl Fn() -> P + Sync,
 ) -> Result<Finished> {
+    only_whole(task.scenario.slice, "a search", "each rate follows from the replies to all parts")?;
     let progress = SearchProgress::new(&task.goal, output.voice());
     let about = subject.about;
     let finished = carry_out(&task.scenario, about, output, |keeping| {

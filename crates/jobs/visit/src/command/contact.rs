@@ -7,6 +7,7 @@ use super::task::{ROOT, Task};
 use crate::{Answered, VisitForm, VisitStep, read_answer};
 use anyhow::Result;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
+use plimsoll_core::schedule::Slice;
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
 use plimsoll_job::prepare::tls_of;
 use plimsoll_job::signals;
@@ -81,6 +82,7 @@ fn small(form: &VisitForm) -> VisitForm {
     VisitForm {
         slices: 1,
         slice_id: None,
+        part: Slice::WHOLE,
         stream: false,
         gzip: false,
         concurrency: None,

@@ -119,10 +119,11 @@ impl Task {
     /// The engine's plan for this many slices, and a form for each target.
     pub fn plan(&self, form: &VisitForm) -> Result<(ShardPlan, Arc<Vec<HttpForm>>)> {
         let mut scenario = self.scenario.clone();
-        let slices = form.visited().len() as u32;
+        let slices = form.chosen().len() as u32;
+        scenario.slice = form.part;
         scenario.load = LoadModel::Closed { clients: slices, think: Think::None, cycle_ns: 0 };
         scenario.connections = Some(connections(slices, self.targets.len()));
-        scenario.threads = scenario.threads.min(slices);
+        scenario.threads = self.threads(form);
         let tls = tls_of(&scenario, &self.urls)?;
         let mut plan = plan_of(&scenario, self.targets.clone(), tls, 1);
         plan.preconnect = false;
@@ -136,13 +137,29 @@ impl Task {
         Ok((plan, Arc::new(forms)))
     }
 
+    /// Rejects a visit in more parts than slices: some parts would have none.
+    pub fn check_parts(&self) -> Result<()> {
+        let (slices, parts) = (self.form.chosen().len() as u32, self.form.part.of);
+        if slices >= parts {
+            return Ok(());
+        }
+        Err(usage(format!(
+            "a visit of {slices} slices cannot be shared out to {parts} parts; use fewer parts, or more --slices"
+        )))
+    }
+
+    /// Threads of each part, as many in one as in another: no more than slices.
+    fn threads(&self, form: &VisitForm) -> u32 {
+        self.scenario.threads.min(form.chosen().len() as u32 / form.part.of).max(1)
+    }
+
     /// Sessions for all shards, and where their times to the first byte arrive at their end.
     pub fn sessions(
         &self,
         visit: &Arc<Visit>,
         forms: &Arc<Vec<HttpForm>>,
     ) -> (Vec<Box<dyn Sessions<Http> + Send>>, Receiver<Histogram>) {
-        let shards = self.scenario.threads.min(visit.form().visited().len() as u32);
+        let shards = self.threads(visit.form());
         let (sender, counted) = channel();
         let one = |shard| {
             let own =

@@ -278,12 +278,7 @@ impl BenchFlags {
     /// When it is no part.
     pub fn part(&self) -> Result<Slice> {
         let Some(text) = &self.part else { return Ok(Slice::WHOLE) };
-        let parts =
-            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        match parts {
-            Some((index, of)) if index < of => Ok(Slice { index, of }),
-            _ => Err(usage(format!("--part '{text}': write I/N from 0/N"))),
-        }
+        text.parse().map_err(|error| usage(format!("--part {error}")))
     }
 
     /// Returns true if anything is said about the election.
