@@ -14,6 +14,7 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 use commands::{compare, completions, corpus, import, man, report, runs, serve, version};
 use complaints::{complaint, renamed};
+use plimsoll_agent::{coordinated, is_asked, with_fleet};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program};
 use plimsoll_job::output::{note, print_out};
@@ -43,6 +44,7 @@ plimsoll measures how much load a search, recommendation or database system hold
                      in order for each document, every operation accounted for
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
+  On many machines   plimsoll agent --bus URL there; load, fbench: --agents N --bus URL here
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
   A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb | nats
@@ -71,14 +73,14 @@ const VERSION: &str = env!("PLIMSOLL_VERSION");
 
 /// All commands, in the order of the help. A job is added by its line here: its flags, its run, and the forms in which
 /// `report` and `compare` show its records.
-const COMMANDS: [Command; 28] = [
+const COMMANDS: [Command; 29] = [
     Command::of::<plimsoll_catalogue::RunArgs>(),
     Command::of::<plimsoll_catalogue::ListArgs>(),
     Command::of::<plimsoll_catalogue::InfoArgs>(),
     Command::of::<plimsoll_catalogue::InstallArgs>(),
     Command::of::<plimsoll_catalogue::CleanArgs>(),
     Command::of::<plimsoll_catalogue::CheckArgs>(),
-    Command::of::<plimsoll_load::LoadArgs>(),
+    Command::of::<plimsoll_load::LoadArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_seek::SeekArgs>(),
     Command::of::<plimsoll_search::SearchArgs>(),
     Command::of::<plimsoll_rank::RankArgs>(),
@@ -86,8 +88,9 @@ const COMMANDS: [Command; 28] = [
     Command::of::<plimsoll_voter::HelloArgs>(),
     Command::of::<plimsoll_visit::VisitArgs>(),
     Command::of::<plimsoll_feed::FeedArgs>(),
-    Command::of::<plimsoll_fbench::FbenchArgs>(),
+    Command::of::<plimsoll_fbench::FbenchArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_ab::AbArgs>(),
+    Command::of::<plimsoll_agent::AgentArgs>(),
     Command::of::<serve::ServeArgs>(),
     Command::of::<report::ReportArgs>(),
     Command::of::<runs::RunsArgs>(),
@@ -233,7 +236,7 @@ fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
         None => print_out(ORIENTATION).map(|()| exit::FINE),
         Some((name, matches)) => {
             let entry = COMMANDS.iter().find(|entry| entry.name() == name);
-            let ran = entry.map(|entry| entry.run(matches, &PROGRAM));
+            let ran = entry.map(|entry| by_agents_or_here(entry, matches, arguments));
             match ran.unwrap_or_else(|| Ok(Err(anyhow!("there is no command '{name}'")))) {
                 Ok(done) => done,
                 Err(error) => return explain(&error.format(&mut parser()), arguments),
@@ -244,6 +247,26 @@ fn carried_out(matches: &ArgMatches, arguments: &[OsString]) -> u8 {
         note(&format!("plimsoll: {}", one_line(&error)));
         exit::of_error(&error)
     })
+}
+
+/// Runs a command here, or as the coordinator of the agents that it asks for.
+fn by_agents_or_here(
+    entry: &Command,
+    matches: &ArgMatches,
+    arguments: &[OsString],
+) -> Result<anyhow::Result<u8>, clap::Error> {
+    if !is_asked(matches) {
+        return entry.run(matches, &PROGRAM);
+    }
+    let words: Vec<String> = words_of(arguments).into_iter().skip(1).collect();
+    let mut wrong = None;
+    let done = coordinated(matches, &entry.parser(), &words, || {
+        entry.run(matches, &PROGRAM).unwrap_or_else(|error| {
+            wrong = Some(error);
+            Err(usage("wrong flags"))
+        })
+    });
+    wrong.map_or(Ok(done), Err)
 }
 
 /// The command line in words: the program by its name, whatever its path.

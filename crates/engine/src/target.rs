@@ -2,6 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 
+pub mod guard;
+
+pub use guard::Guard;
+
 /// One target: a host, a port, and what the name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -22,6 +26,7 @@ impl Target {
         let mut addresses: Vec<SocketAddr> =
             (bare, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default();
         addresses.dedup();
+        guard::keep_allowed(bare, &mut addresses);
         Self { host: bare.to_owned(), port, addresses }
     }
 

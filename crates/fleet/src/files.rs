@@ -74,19 +74,15 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Adds a file, and returns its number.
+    /// Adds a file to a folder of the agents, and returns its name there.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn add(&mut self, path: &Path) -> Result<usize, FileError> {
+    pub fn add(&mut self, folder: u32, path: &Path) -> Result<String, FileError> {
         let (sha256, bytes) = sha256_of(path).map_err(system(path))?;
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("file");
-        let entry = FileEntry { name: name.to_owned(), sha256, bytes };
-        if let Some(index) = self.files.iter().position(|(known, _)| *known == entry) {
-            return Ok(index);
-        }
-        self.files.push((entry, path.to_owned()));
-        Ok(self.files.len() - 1)
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("file").to_owned();
+        self.files.push((FileEntry { folder, name: name.clone(), sha256, bytes }, path.to_owned()));
+        Ok(name)
     }
 
     /// The files as a plan names them.
@@ -142,6 +138,23 @@ pub fn place_of(folder: &Path, entry: &FileEntry) -> Result<PathBuf, FileError> 
         return Err(FileError::Name { name: entry.name.chars().take(80).collect() });
     }
     Ok(folder.join(&entry.sha256).join(&entry.name))
+}
+
+/// Puts files that were received where the words of a plan look for them, below a new folder.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn lay_out(run: &Path, files: &[(FileEntry, PathBuf)]) -> Result<(), FileError> {
+    for (entry, kept) in files {
+        let folder = run.join(entry.folder.to_string());
+        std::fs::create_dir_all(&folder).map_err(system(&folder))?;
+        let place = folder.join(&entry.name);
+        // A copy where links cannot be made.
+        std::fs::hard_link(kept, &place)
+            .or_else(|_| std::fs::copy(kept, &place).map(drop))
+            .map_err(system(&place))?;
+    }
+    Ok(())
 }
 
 impl Incoming {
@@ -222,7 +235,7 @@ mod tests {
         let text: Vec<u8> = (0..PIECE * 2 + 17).map(|index| (index * 31 % 251) as u8).collect();
         std::fs::write(&source, &text).unwrap();
         let mut outgoing = Outgoing::default();
-        assert_eq!((outgoing.add(&source).unwrap(), outgoing.add(&source).unwrap()), (0, 0));
+        assert_eq!(outgoing.add(0, &source).unwrap(), "q.txt");
         let entry = outgoing.entries().remove(0);
         let folder = dir.path().join("files");
         let Err(mut incoming) = Incoming::begin(&folder, &entry).unwrap() else { panic!() };
@@ -247,7 +260,7 @@ mod tests {
         let source = dir.path().join("q.txt");
         std::fs::write(&source, "/one\n").unwrap();
         let mut outgoing = Outgoing::default();
-        outgoing.add(&source).unwrap();
+        outgoing.add(0, &source).unwrap();
         let entry = outgoing.entries().remove(0);
         for content in ["/two\n", "/o", "/one\n/two\n"] {
             std::fs::write(&source, content).unwrap();
@@ -266,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_name_that_leads_elsewhere_is_rejected() {
-        let good = FileEntry { name: "q".to_owned(), sha256: "a".repeat(64), bytes: 1 };
+        let good = FileEntry { folder: 0, name: "q".to_owned(), sha256: "a".repeat(64), bytes: 1 };
         assert!(place_of(Path::new("/files"), &good).is_ok());
         for name in ["..", ".", "", "a/b", "/etc/passwd", "a\0b"] {
             let entry = FileEntry { name: name.to_owned(), ..good.clone() };

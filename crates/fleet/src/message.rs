@@ -84,6 +84,8 @@ pub enum Role {
 /// A file that a run reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
+    /// Number of the folder that it belongs to: files of one folder lie together on the agent too.
+    pub folder: u32,
     /// Name without a folder.
     pub name: String,
     /// SHA-256 of its bytes, hexadecimal.
@@ -97,7 +99,7 @@ pub struct FileEntry {
 pub struct Plan {
     /// Name of the run.
     pub run: String,
-    /// Words of the command; `{file:N}` stands for the N-th file.
+    /// Words of the command; `{files}` in a word stands for the agent's folder of files.
     pub words: Vec<String>,
     /// Files that the words name.
     pub files: Vec<FileEntry>,

@@ -39,6 +39,7 @@ struct Desk {
     start_ns: Option<u64>,
     aborted: Option<String>,
     has_bye: bool,
+    was_told_to_stop: bool,
 }
 
 impl Machine for Desk {
@@ -55,10 +56,10 @@ impl Machine for Desk {
                     self.pieces.push_back((sha256, offset, data));
                 }
                 Order::Start { at_ns } => self.start_ns = Some(at_ns),
-                Order::Stop => self.stop.store(true, Ordering::Relaxed),
+                Order::Stop => self.end_load(),
                 Order::Abort { why } => {
                     self.aborted.get_or_insert(why);
-                    self.stop.store(true, Ordering::Relaxed);
+                    self.end_load();
                 }
                 Order::Bye => self.has_bye = true,
             }
@@ -107,6 +108,7 @@ impl AgentPost {
             start_ns: None,
             aborted: None,
             has_bye: false,
+            was_told_to_stop: false,
         };
         let post = Post::start(desk, bus, called.inbox)?;
         Ok(Self { post, slice: OnceLock::new() })
@@ -207,6 +209,12 @@ impl AgentPost {
         self.say(&Up::Part(value));
     }
 
+    /// Returns true if it was the coordinator that ended the load, and not a signal.
+    #[must_use]
+    pub fn was_told_to_stop(&self) -> bool {
+        self.post.with(|desk| desk.was_told_to_stop)
+    }
+
     /// Reason why the run was ended from outside, if it was.
     #[must_use]
     pub fn aborted(&self) -> Option<String> {
@@ -253,6 +261,12 @@ impl AgentPost {
 }
 
 impl Desk {
+    fn end_load(&mut self) {
+        if !self.stop.swap(true, Ordering::Relaxed) {
+            self.was_told_to_stop = true;
+        }
+    }
+
     fn is_aborted<T>(&self) -> Option<Result<T, Refused>> {
         let why = self.aborted.clone()?;
         Some(Err(Refused { why, code: Some(3) }))

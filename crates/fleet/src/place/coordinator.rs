@@ -58,7 +58,7 @@ pub struct Setting {
     pub agents: Vec<Here>,
     /// Name of the run.
     pub run: String,
-    /// Words of the command, `{file:N}` for files.
+    /// Words of the command, `{files}` for an agent's folder of files.
     pub words: Vec<String>,
     /// Files that the words name.
     pub files: Outgoing,

@@ -42,6 +42,7 @@ pub struct Command {
     name: &'static str,
     forms: Forms,
     arguments: fn(clap::Command) -> clap::Command,
+    beside: Option<fn(clap::Command) -> clap::Command>,
     run: fn(&ArgMatches, &Program) -> Result<Result<u8>, clap::Error>,
 }
 
@@ -53,8 +54,16 @@ impl Command {
             name: J::NAME,
             forms: J::FORMS,
             arguments: J::augment_args,
+            beside: None,
             run: |matches, program| Ok(J::from_arg_matches(matches)?.run(program)),
         }
+    }
+
+    /// The same entry with flags that the program has beside those of the job.
+    #[must_use]
+    pub const fn with_flags(mut self, flags: fn(clap::Command) -> clap::Command) -> Self {
+        self.beside = Some(flags);
+        self
     }
 
     /// The word on the command line.
@@ -72,7 +81,8 @@ impl Command {
     /// The command for the parser of the whole program.
     #[must_use]
     pub fn parser(&self) -> clap::Command {
-        (self.arguments)(clap::Command::new(self.name))
+        let own = (self.arguments)(clap::Command::new(self.name));
+        self.beside.map_or_else(|| own.clone(), |beside| beside(own.clone()))
     }
 
     /// Runs the job with what the parser found.

@@ -218,7 +218,7 @@ fn write(
     let seconds = load.seconds.max(1e-9);
     load.documents_per_s = load.documents as f64 / seconds;
     load.mb_per_s = load.bytes as f64 / 1e6 / seconds;
-    let first = tally.first_trouble().or(end.refused.map(str::to_owned));
+    let first = tally.first_trouble().or(end.refused.map(Into::into));
     let first = first.unwrap_or_else(|| "no reason was given".to_owned());
     let missing = order.text.documents.saturating_sub(load.documents);
     Ok((missing > 0).then(|| {

@@ -1,0 +1,175 @@
+//! `plimsoll agent`: waits for runs, and carries out a part of each.
+
+use crate::build;
+use crate::flags::BusFlags;
+use crate::targets::{self, AllowedTarget};
+use crate::words::{self, FILES};
+use anyhow::{Context, Result};
+use clap::Args;
+use plimsoll_bus::Bus;
+use plimsoll_core::units::Span;
+use plimsoll_engine::health::machine;
+use plimsoll_fleet::files::lay_out;
+use plimsoll_fleet::hall::{Called, Waiting, process_number};
+use plimsoll_fleet::message::{Here, Plan, Role};
+use plimsoll_fleet::place::{AgentPost, Place, take_place};
+use plimsoll_job::exit;
+use plimsoll_job::job::{Job, Program};
+use plimsoll_job::output::note;
+use plimsoll_job::signals;
+use plimsoll_job::temporary::temporary_folder;
+use plimsoll_job::usage::{one_line, usage};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Commands of which an agent carries out a part.
+const JOBS: [&str; 2] = ["load", "fbench"];
+
+const EXAMPLES: &str = "\
+Examples:
+  A fleet of two on this machine, and a run by both:
+    plimsoll serve nats --port 4222 &
+    plimsoll agent --bus nats://127.0.0.1:4222 --name a &
+    plimsoll agent --bus nats://127.0.0.1:4222 --name b &
+    plimsoll load http://127.0.0.1:8080/ --rate 1000 --agents 2 --bus nats://127.0.0.1:4222
+  An agent that may send load to machines of a network:
+    plimsoll agent --bus nats://bus.internal:4222 --allow-target 10.1.0.0/16";
+
+/// Wait for runs on a bus and carry out a part of each
+///
+/// A run with --agents N is shared out exactly over N agents. An agent sends no load without a coordinator: if that is silent for
+/// 8 s, the agent ends its part. It keeps a record of its own part.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct AgentArgs {
+    #[command(flatten)]
+    at: BusFlags,
+    /// Name of the agent, unique in its fleet [default: host name and process id]
+    #[arg(long, value_name = "NAME", help_heading = "Agent")]
+    name: Option<String>,
+    /// End after one run
+    #[arg(long, help_heading = "Agent")]
+    once: bool,
+    /// Target to which this agent may send load [default: this machine only]
+    ///
+    /// A host name, *.DOMAIN, an address, a network such as 10.1.0.0/16, or any. May be repeated; then only these are allowed.
+    #[arg(long, value_name = "TARGET", help_heading = "Agent")]
+    allow_target: Vec<AllowedTarget>,
+    /// Folder of files that were received, by their content [default: a temporary one]
+    ///
+    /// A file that is there already is not sent again.
+    #[arg(long, value_name = "DIR", help_heading = "Agent")]
+    files: Option<PathBuf>,
+    /// Folder of run records of this agent
+    #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Agent")]
+    runs: PathBuf,
+    /// Longest wait for the bus
+    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Agent")]
+    wait: Span,
+}
+
+impl Job for AgentArgs {
+    const NAME: &'static str = "agent";
+
+    fn run(&self, program: &Program) -> Result<u8> {
+        let stop = signals::stop_flag()?;
+        let own = process_number();
+        let name = self.name()?;
+        let wait = Duration::from_nanos(self.wait.ns);
+        let bus: Arc<dyn Bus> = self.at.connect(&format!("plimsoll agent {name}"), wait)?;
+        let here = Here {
+            coordinator: 0,
+            agent: own,
+            name: name.clone(),
+            host: machine().hostname,
+            pid: std::process::id(),
+            role: Role::Load,
+            build: build::own()?,
+        };
+        let fleet = &self.at.fleet;
+        let waiting = Waiting::begin(&*bus, fleet, own)?;
+        let at = self.at.bus.as_ref().map(ToString::to_string).unwrap_or_default();
+        note(&format!("plimsoll: agent {name} waits for runs at {at}, fleet {fleet}"));
+        let called = waiting.wait(&*bus, fleet, &here, &signals::is_stopped)?;
+        let Some(called) = called else { return Ok(exit::FINE) };
+        let Called { coordinator, .. } = called;
+        let post = Arc::new(AgentPost::start(bus, fleet, own, called, stop)?);
+        let code = self.part(&post, program).unwrap_or_else(|error| {
+            let error = targets::check().err().unwrap_or(error);
+            let (line, code) = (one_line(&error), exit::of_error(&error));
+            note(&format!("plimsoll: agent {name}, run {coordinator:016x}: {line}"));
+            post.fail(&line, code);
+            code
+        });
+        // The coordinator's order to stop is no wish of the user.
+        let is_ended = signals::is_stopped() && !post.was_told_to_stop();
+        drop(post);
+        if self.once || is_ended {
+            return Ok(code);
+        }
+        again()
+    }
+}
+
+/// Becomes a fresh process of the same command: nothing of a run is left for the next one.
+fn again() -> Result<u8> {
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_else(|| "plimsoll".into());
+    let mut command = std::process::Command::new("/proc/self/exe");
+    Err(command.arg0(program).args(words).exec()).context("starting the agent again")
+}
+
+impl AgentArgs {
+    fn name(&self) -> Result<String> {
+        let name = self.name.clone();
+        let name = name.unwrap_or_else(|| format!("{}-{}", machine().hostname, std::process::id()));
+        let is_good = |sign: char| sign.is_ascii_graphic();
+        match (1..=80).contains(&name.len()) && name.chars().all(is_good) {
+            true => Ok(name),
+            false => Err(usage(format!("--name '{name}': use 1 to 80 visible ASCII characters"))),
+        }
+    }
+
+    /// Carries out the part of a run that the coordinator gives this agent.
+    fn part(&self, post: &Arc<AgentPost>, program: &Program) -> Result<u8> {
+        let plan = post.plan()?;
+        let temporary = temporary_folder("agent")?;
+        let folder = temporary.path().join("run");
+        let kept = self.files.clone().unwrap_or_else(|| temporary.path().join("files"));
+        let places = post.fetch(&plan, &kept)?;
+        let files: Vec<_> = plan.files.iter().cloned().zip(places).collect();
+        lay_out(&folder, &files)?;
+        let words = self.words(&plan, &folder, program)?;
+        (program.check_words)(&words).map_err(usage)?;
+        targets::restrict(self.allow_target.clone());
+        take_place(Place::Agent(post.clone()));
+        let code = (program.run_words)(&words)?;
+        targets::check()?;
+        Ok(code)
+    }
+
+    /// The words of this agent's part. Only commands that send load are carried out, and only files of the run are read.
+    fn words(&self, plan: &Plan, folder: &Path, program: &Program) -> Result<Vec<String>> {
+        let name = plan.words.first().map_or("", String::as_str);
+        if !JOBS.contains(&name) {
+            return Err(usage(format!("an agent does not carry out '{name}'")));
+        }
+        let folder = folder.display().to_string();
+        let mut words: Vec<String> =
+            plan.words.iter().map(|word| word.replace(FILES, &folder)).collect();
+        let parser = (program.parser)();
+        let command = parser.find_subcommand(name).context("its command")?;
+        words::check(command, &plan.words)?;
+        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        let slice = plan.slice;
+        let own = [
+            format!("--part={}/{}", slice.index, slice.of),
+            format!("--runs={}", self.runs.display()),
+            "--quiet".to_owned(),
+        ];
+        words.splice(end..end, own);
+        Ok(words)
+    }
+}

@@ -1,0 +1,82 @@
+//! The coordinator's side of a job that agents carry out.
+
+use crate::build;
+use crate::flags::FleetFlags;
+use crate::words::{Packed, pack};
+use anyhow::Result;
+use clap::ArgMatches;
+use plimsoll_bus::Bus as _;
+use plimsoll_fleet::hall::{Wanted, find, process_number};
+use plimsoll_fleet::place::{CoordinatorPost, Place, Refused, Setting, take_place};
+use plimsoll_job::exit::NOT_VALID;
+use plimsoll_job::output::note;
+use plimsoll_job::signals;
+use plimsoll_job::usage::{one_line, usage};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most agents of a run.
+const AGENTS_MAX: u32 = 10_000;
+
+/// Returns true if a command is to be carried out by agents.
+#[must_use]
+pub fn is_asked(matches: &ArgMatches) -> bool {
+    FleetFlags::of(matches).is_some()
+}
+
+/// Runs a job as the coordinator of the agents that its flags ask for. `command` is the job's parser, `words` are those of the
+/// command line from the name of the command on.
+///
+/// # Errors
+/// No bus, too few agents, another build, or what the job itself says.
+pub fn coordinated(
+    matches: &ArgMatches,
+    command: &clap::Command,
+    words: &[String],
+    job: impl FnOnce() -> Result<u8>,
+) -> Result<u8> {
+    let Some(flags) = FleetFlags::of(matches) else { return job() };
+    let agents = flags.agents.unwrap_or(0);
+    if !(1..=AGENTS_MAX).contains(&agents) {
+        return Err(usage(format!("--agents: use a number from 1 to {AGENTS_MAX}")));
+    }
+    let packed = pack(command, words)?;
+    let post = Arc::new(begin(&flags, agents, packed)?);
+    take_place(Place::Coordinator(post.clone()));
+    let done = job();
+    if let Err(error) = &done {
+        post.abort(&format!("the coordinator ended: {}", one_line(error)));
+    }
+    done
+}
+
+/// Finds the agents, and gives each its part.
+fn begin(flags: &FleetFlags, agents: u32, packed: Packed) -> Result<CoordinatorPost> {
+    let own = process_number();
+    let bus = flags.at.connect(&format!("plimsoll coordinator {own:016x}"), Duration::ZERO)?;
+    let inbox = bus.subscribe(&flags.at.fleet.inbox(own))?;
+    // So that the wait can be stopped.
+    signals::stop_flag()?;
+    let wanted =
+        Wanted { agents: agents as usize, within: Duration::from_nanos(flags.agents_within.ns) };
+    let found = find(
+        &*bus,
+        (&flags.at.fleet, own),
+        &build::own()?,
+        wanted,
+        &signals::is_stopped,
+        &mut |line| note(&format!("plimsoll: {line}")),
+    );
+    let agents =
+        found.map_err(|error| Refused { why: error.to_string(), code: Some(NOT_VALID) })?;
+    Ok(CoordinatorPost::start(Setting {
+        bus,
+        fleet: flags.at.fleet.clone(),
+        own,
+        inbox,
+        agents,
+        run: format!("{own:016x}"),
+        words: packed.words,
+        files: packed.files,
+    })?)
+}

@@ -1,0 +1,113 @@
+//! Flags of the bus, and of a job that agents carry out.
+
+use anyhow::Result;
+use clap::{Args, FromArgMatches as _};
+use plimsoll_bus::{BusAddress, CredentialWords, Credentials};
+use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls};
+use plimsoll_core::units::Span;
+use plimsoll_fleet::hall::FleetName;
+use plimsoll_job::usage::{unreachable, usage};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Variables of the environment with secrets of the bus.
+const TOKEN: &str = "PLIMSOLL_BUS_TOKEN";
+const PASSWORD: &str = "PLIMSOLL_BUS_PASSWORD";
+
+/// The bus, and the credentials for it.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BusFlags {
+    /// NATS server over which coordinator and agents talk: nats://HOST:PORT
+    ///
+    /// tls://HOST:PORT for TLS. A token comes from PLIMSOLL_BUS_TOKEN, the password of --bus-user from PLIMSOLL_BUS_PASSWORD.
+    #[arg(long, value_name = "URL", help_heading = "Fleet")]
+    pub bus: Option<BusAddress>,
+    /// Name of the fleet; coordinators use agents of their own fleet only
+    #[arg(long, value_name = "NAME", default_value_t, help_heading = "Fleet")]
+    pub fleet: FleetName,
+    /// User of the bus
+    #[arg(long, value_name = "NAME", help_heading = "Fleet")]
+    pub bus_user: Option<String>,
+    /// File with the NKey seed for the bus
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub bus_nkey: Option<PathBuf>,
+    /// Credentials file for the bus, as nsc writes it
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub bus_creds: Option<PathBuf>,
+    /// PEM file of authorities to trust for the bus; turns TLS on
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub bus_cacert: Option<PathBuf>,
+    /// PEM file of the client's certificate for the bus; needs --bus-key
+    #[arg(long, value_name = "FILE", requires = "bus_key", help_heading = "Fleet")]
+    pub bus_cert: Option<PathBuf>,
+    /// PEM file of the client's private key for the bus
+    #[arg(long, value_name = "FILE", requires = "bus_cert", help_heading = "Fleet")]
+    pub bus_key: Option<PathBuf>,
+}
+
+impl BusFlags {
+    /// Connects to the bus; a server that is not there yet is waited for.
+    ///
+    /// # Errors
+    /// One line that says why there is no connection.
+    pub fn connect(&self, name: &str, wait_for_server: Duration) -> Result<Arc<Nats>> {
+        let address = self.bus.clone().ok_or_else(|| {
+            usage("--bus is missing; name the NATS server of the fleet, such as --bus nats://127.0.0.1:4222")
+        })?;
+        let words = CredentialWords {
+            user: self.bus_user.clone(),
+            password: self.bus_user.as_ref().and_then(|_| std::env::var(PASSWORD).ok()),
+            token: std::env::var(TOKEN).ok(),
+            nkey_file: self.bus_nkey.clone(),
+            creds_file: self.bus_creds.clone(),
+        };
+        let credentials =
+            Credentials::choose(words, &address).map_err(|error| usage(error.to_string()))?;
+        let tls = Tls {
+            ca: self.bus_cacert.clone(),
+            certificate: self.bus_cert.clone(),
+            key: self.bus_key.clone(),
+            is_first: false,
+        };
+        let options =
+            NatsOptions { credentials, tls, wait_for_server, ..NatsOptions::new(address, name) };
+        let nats = Nats::connect(&options).map_err(|error| match error {
+            ConnectError::File { .. } => usage(error.to_string()),
+            _ => unreachable(error.to_string()),
+        })?;
+        Ok(Arc::new(nats))
+    }
+}
+
+/// Flags that a job has beside its own if agents can carry it out.
+#[derive(Args, Clone, Debug, Default)]
+pub struct FleetFlags {
+    /// Number of agents that carry out the run, each an exact part of it
+    ///
+    /// Rates, clients, users and requests are those of the whole run; --threads are those of each agent. This process
+    /// coordinates: it sends no load.
+    #[arg(long, value_name = "N", requires = "bus", help_heading = "Fleet")]
+    pub agents: Option<u32>,
+    /// Longest wait for the agents
+    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Fleet")]
+    pub agents_within: Span,
+    /// The bus.
+    #[command(flatten)]
+    pub at: BusFlags,
+}
+
+/// Adds the flags of a fleet to a command.
+#[must_use]
+pub fn with_fleet(command: clap::Command) -> clap::Command {
+    FleetFlags::augment_args(command)
+}
+
+impl FleetFlags {
+    /// The flags as the parser found them; none if the command does not have them, or no agents are asked for.
+    #[must_use]
+    pub fn of(matches: &clap::ArgMatches) -> Option<Self> {
+        matches.try_get_one::<u32>("agents").ok().flatten()?;
+        Self::from_arg_matches(matches).ok()
+    }
+}

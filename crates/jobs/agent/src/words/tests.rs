@@ -1,0 +1,117 @@
+use super::*;
+use clap::Args;
+
+#[derive(Args)]
+struct Flags {
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+    #[arg(long, value_name = "LINE|@FILE")]
+    header: Vec<String>,
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[arg(long)]
+    rate: Option<u32>,
+    #[arg(short = 'k')]
+    keep: bool,
+    #[arg(short = 'n')]
+    clients: Option<u32>,
+    #[arg(long, value_name = "N/M")]
+    part: Option<String>,
+    #[command(flatten)]
+    output: OutputFlags,
+    #[command(flatten)]
+    fleet: FleetFlags,
+    urls: Vec<String>,
+}
+
+fn packed(words: &[&str]) -> Result<Packed> {
+    let command = Flags::augment_args(clap::Command::new("load"));
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    pack(&command, &words)
+}
+
+#[test]
+fn flags_of_the_coordinator_stay_with_it() {
+    let words = [
+        "load",
+        "http://h/",
+        "--rate",
+        "5",
+        "--json",
+        "-",
+        "--quiet",
+        "--agents=3",
+        "--bus",
+        "nats://h",
+        "-kn7",
+        "--runs",
+        "here",
+        "--label",
+        "a=b",
+        "--",
+        "--rate",
+    ];
+    let packed = packed(&words).unwrap();
+    assert_eq!(packed.words, ["load", "--rate=5", "-k", "-n", "7", "http://h/", "--", "--rate"]);
+}
+
+#[test]
+fn files_are_named_by_their_place_on_the_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["q000.txt", "q001.txt", "qx.txt", "other"] {
+        std::fs::write(dir.path().join(name), name).unwrap();
+    }
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (pattern, header) = (path("q%03d.txt"), format!("@{}", path("other")));
+    let done = packed(&["load", "--queries", &pattern, "--header", &header]).unwrap();
+    assert_eq!(done.words, ["load", "--queries={files}/0/q%03d.txt", "--header=@{files}/1/other"]);
+    let entries = done.files.entries();
+    let files: Vec<(u32, &str)> =
+        entries.iter().map(|entry| (entry.folder, entry.name.as_str())).collect();
+    assert_eq!(files, [(0, "q000.txt"), (0, "q001.txt"), (1, "other")]);
+    let missing = path("none.txt");
+    for (words, part) in [
+        (vec!["load", "--queries", &missing], "no such file"),
+        (vec!["load", "--queries", dir.path().to_str().unwrap()], "not a regular file"),
+        (vec!["load", "--out", "x"], "leave it out with --agents"),
+        (vec!["load", "--part", "0/2"], "exclude each other"),
+        (vec!["load", "--header", "A: ${NO_SUCH_VARIABLE_OF_MINE}"], "NO_SUCH_VARIABLE_OF_MINE"),
+    ] {
+        let error = packed(&words).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// A coordinator that is not one of plimsoll may send any words.
+#[test]
+fn words_from_the_bus_lead_to_no_other_file_and_to_no_variable() {
+    let command = Flags::augment_args(clap::Command::new("load"));
+    let is_good = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        check(&command, &words).is_ok()
+    };
+    assert!(is_good(&[
+        "load",
+        "http://h/",
+        "--queries={files}/0/q",
+        "--header",
+        "@{files}/12/h",
+        "--header",
+        "A: b"
+    ]));
+    for wrong in [
+        &["load", "--queries", "/etc/passwd"][..],
+        &["load", "--queries={files}/0/../../etc/passwd"],
+        &["load", "--queries={files}/../x"],
+        &["load", "--queries={files}/0/.."],
+        &["load", "--header", "@/etc/passwd"],
+        &["load", "--header", "A: ${HOME}"],
+        &["load", "--json", "x"],
+        &["load", "--runs=/tmp"],
+        &["load", "--agents=3"],
+        &["load", "--out", "x"],
+        &["load", "--part=0/2"],
+    ] {
+        assert!(!is_good(wrong), "{wrong:?}");
+    }
+}
