@@ -34,11 +34,24 @@ impl Authority {
 
     /// Signs for these names; addresses are recognised.
     pub fn sign(&self, names: &[&str], purpose: ExtendedKeyUsagePurpose) -> Signed {
+        self.sign_until(names, purpose, None)
+    }
+
+    /// The same with an end of its validity, as year, month and day.
+    fn sign_until(
+        &self,
+        names: &[&str],
+        purpose: ExtendedKeyUsagePurpose,
+        end: Option<(i32, u8, u8)>,
+    ) -> Signed {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.distinguished_name.push(DnType::CommonName, "plimsoll test");
         params.extended_key_usages = vec![purpose];
         params.use_authority_key_identifier_extension = true;
+        if let Some((year, month, day)) = end {
+            params.not_after = rcgen::date_time_ymd(year, month, day);
+        }
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         Signed { certificate, key: key.serialize_pem() }
@@ -46,6 +59,11 @@ impl Authority {
 
     pub fn server(&self, names: &[&str]) -> Signed {
         self.sign(names, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// A server's certificate that has expired.
+    pub fn expired(&self, names: &[&str]) -> Signed {
+        self.sign_until(names, ExtendedKeyUsagePurpose::ServerAuth, Some((2020, 1, 31)))
     }
 
     pub fn client(&self) -> Signed {

@@ -8,6 +8,7 @@
 
 mod ab;
 mod asked_again;
+mod bus;
 mod certificates;
 mod cli;
 mod compare;

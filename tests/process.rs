@@ -78,8 +78,8 @@ impl Place {
         command.args(args).current_dir(self.path());
         let left_out =
             ["COLUMNS", "NO_COLOR", "VESPA_TLS_CONFIG_FILE", "PGPASSWORD", "VOLTDB_PASSWORD"];
-        let of_libpq = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGSSLMODE"];
-        for variable in left_out.into_iter().chain(of_libpq) {
+        let of_others = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGSSLMODE", "NATS_PASSWORD"];
+        for variable in left_out.into_iter().chain(of_others) {
             command.env_remove(variable);
         }
         // Engines are installed beside the folders of the builds, and never into the user's own.
@@ -408,7 +408,9 @@ impl Target {
     fn from_ready_line(process: Running, line: &str) -> Self {
         // The rank target names its address twice: for frames, then for HTTP.
         let is_known = |word: &&str| {
-            ["http://", "postgres://", "volt://"].iter().any(|scheme| word.starts_with(scheme))
+            ["http://", "postgres://", "volt://", "nats://", "tls://"]
+                .iter()
+                .any(|scheme| word.starts_with(scheme))
         };
         let urls: Vec<_> = line.split(' ').filter(is_known).map(str::to_owned).collect();
         let url = urls.first().unwrap_or_else(|| panic!("ready line {line:?}")).clone();

@@ -328,7 +328,7 @@ fn scenarios_and_jobs() {
         (&["run", "slots.toml"], "slots.toml: --slots must be at least 1"),
         (&["run", "quickstart", "--json", "x.json"], "two records"),
         (&["nosuchcommand"], "nosuchcommand"),
-        (&["serve"], "opensearch, elasticsearch, postgresql, voltdb; see plimsoll serve --help"),
+        (&["serve"], "elasticsearch, postgresql, voltdb, nats; see plimsoll serve --help"),
         (&["serve", "null", "--port", "70000"], "70000"),
         (&["serve", "null", "--threads", "0"], "thread"),
         (&["serve", "queue", "--service", "sometimes"], "sometimes"),

@@ -115,7 +115,7 @@ fn engines_are_listed_told_and_removed() {
     let all = place.run(["list", "--json"]).expect(0).stdout;
     let all: serde_json::Value = serde_json::from_str(&all).unwrap();
     let names: Vec<_> = all["engines"].as_array().unwrap().iter().map(|e| &e["name"]).collect();
-    assert_eq!(names, ["elasticsearch", "opensearch", "postgresql", "voltdb"]);
+    assert_eq!(names, ["elasticsearch", "nats", "opensearch", "postgresql", "voltdb"]);
     let told = place.run(["info", "opensearch"]).expect(0).stdout;
     let home = engines_home().display().to_string();
     assert!(told.contains("opensearch 2.19.1") && told.contains(&home), "{told}");

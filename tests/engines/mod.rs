@@ -21,9 +21,11 @@ pub fn install(engine: &'static str) {
     static OPENSEARCH: OnceLock<()> = OnceLock::new();
     static ELASTICSEARCH: OnceLock<()> = OnceLock::new();
     static VOLTDB: OnceLock<()> = OnceLock::new();
+    static NATS: OnceLock<()> = OnceLock::new();
     let once = match engine {
         "opensearch" => &OPENSEARCH,
         "elasticsearch" => &ELASTICSEARCH,
+        "nats" => &NATS,
         _ => &VOLTDB,
     };
     once.get_or_init(|| {

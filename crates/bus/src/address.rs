@@ -123,7 +123,7 @@ fn split_port(place: &str) -> Result<(&str, u16), AddressError> {
 }
 
 fn parse_login(login: &str) -> Result<UrlLogin, AddressError> {
-    let wrong = || AddressError { why: "what is before '@' is not valid".to_owned() };
+    let wrong = || AddressError { why: "the part before '@' is not valid".to_owned() };
     let decoded = |text: &str| {
         let text = decode(text).filter(|text| !text.chars().any(char::is_control));
         text.ok_or_else(wrong)

@@ -71,7 +71,7 @@ struct Shared<B> {
     link: Arc<Gate>,
 }
 
-/// What happens to the next message, and the messages that wait for their time.
+/// The dice for the next message, and the messages that wait for their time.
 struct Fate {
     rng: Rng,
     /// By time and number.
@@ -162,8 +162,8 @@ impl Partition {
         self.gate.close(Mode::Silent);
     }
 
-    /// Mends the link. What was published meanwhile stays lost.
-    pub fn mend(&self) {
+    /// Heals the link. Messages published meanwhile stay lost.
+    pub fn heal(&self) {
         self.gate.open();
     }
 }
@@ -186,7 +186,7 @@ impl Gate {
     fn close(&self, mode: Mode) {
         let before = std::mem::replace(&mut *lock(&self.mode), mode);
         if before == Mode::Open {
-            // What has arrived before the cut is still to be read.
+            // Messages that arrived before the cut are still to be read.
             self.sides().iter().for_each(|side| lock(&side.arrived).extend(side.drain()));
         }
     }
@@ -360,7 +360,7 @@ impl Subscription for Behind {
             let left = Duration::from_nanos(deadline_ns.saturating_sub(now_ns()));
             let slice = left.min(LOOK_EVERY);
             if self.0.gate.mode() == Mode::Open {
-                // In slices, because whoever cuts the link waits for this lock.
+                // In slices, because a thread that cuts the link waits for this lock.
                 if let Some(message) = lock(&self.0.inner).next(slice)? {
                     return Ok(Some(message));
                 }

@@ -15,7 +15,7 @@ pub struct InProcess {
     bounds: Bounds,
 }
 
-/// Everyone who receives. Subjects without wildcards are found by name: a coordinator has one for each agent.
+/// All receivers. Subjects without wildcards are found by name: a coordinator has one for each agent.
 #[derive(Default)]
 struct Receivers {
     next_id: u64,

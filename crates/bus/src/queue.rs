@@ -29,7 +29,7 @@ struct Held {
     is_closed: bool,
 }
 
-/// A queue between one who delivers and one who reads.
+/// A queue between a sender and a reader.
 pub struct Queue {
     held: Mutex<Held>,
     has_come: Condvar,

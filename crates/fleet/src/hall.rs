@@ -132,7 +132,7 @@ pub fn find(
     let answers = bus.subscribe(&fleet.answers(own))?;
     let call = serde_json::to_vec(&Call { coordinator: own }).unwrap_or_default();
     let until_ns = now_ns() + wanted.within.as_nanos() as u64;
-    let mut found: Vec<Here> = Vec::new();
+    let (mut found, mut doubles) = (Vec::<Here>::new(), Vec::new());
     while found.len() < wanted.agents {
         if is_stopped() {
             return Err(HallError::Stopped);
@@ -148,7 +148,7 @@ pub fn find(
             let Some(message) = answers.next(left)? else { continue };
             let Ok(here) = serde_json::from_slice::<Here>(&message.payload) else { continue };
             if here.role == Role::Load && here.coordinator == own {
-                take(&mut found, here, build, note)?;
+                take(&mut found, &mut doubles, here, build, note)?;
             }
         }
     }
@@ -158,14 +158,16 @@ pub fn find(
 
 fn take(
     found: &mut Vec<Here>,
+    doubles: &mut Vec<u64>,
     here: Here,
     build: &Build,
     note: &mut dyn FnMut(&str),
 ) -> Result<(), HallError> {
-    if found.iter().any(|known| known.agent == here.agent) {
+    if found.iter().any(|known| known.agent == here.agent) || doubles.contains(&here.agent) {
         return Ok(());
     }
     if let Some(known) = found.iter().find(|known| known.name == here.name) {
+        doubles.push(here.agent);
         note(&format!(
             "two agents are named {}: process {} on {} takes part, process {} on {} does not; give each a --name of its own",
             here.name, known.pid, known.host, here.pid, here.host

@@ -61,7 +61,7 @@ fn a_cut_is_known_and_loses_both_directions_until_it_is_mended() {
     publish(&other, 1..3);
     assert_eq!(numbers(&*here, 1), [0], "what had arrived is still to be read");
     assert_eq!(here.next(Duration::from_millis(20)), Ok(None));
-    bus.partition().mend();
+    bus.partition().heal();
     assert!(bus.state().is_connected());
     publish(&bus, 3..4);
     assert_eq!(numbers(&*here, 1), [3]);
@@ -79,7 +79,7 @@ fn a_silent_link_takes_messages_and_loses_them() {
     assert!(bus.state().is_connected());
     let within = Duration::from_millis(30);
     assert_eq!(bus.flush(within), Err(BusError::NotInTime { within }));
-    bus.partition().mend();
+    bus.partition().heal();
     publish(&bus, 5..6);
     assert_eq!(numbers(&*there, 1), [5]);
     assert_eq!(bus.injected().partitioned, 5);

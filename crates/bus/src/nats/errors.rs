@@ -80,7 +80,7 @@ pub enum ConnectError {
     Certificate {
         /// Host and port.
         place: String,
-        /// What is wrong with it, and what to do.
+        /// The fault, and its remedy.
         why: &'static str,
     },
     /// The server does not accept the certificate of this client.
@@ -88,7 +88,7 @@ pub enum ConnectError {
     ClientCertificate {
         /// Host and port.
         place: String,
-        /// What it does not accept, and what to do.
+        /// The fault, and its remedy.
         why: &'static str,
     },
     /// TLS was asked for, and the server does not speak it.
@@ -123,7 +123,7 @@ pub enum ConnectError {
     File {
         /// Its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// Anything else.
@@ -137,14 +137,14 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Returns true if a server that starts a little later would mend it.
+    /// Returns true if a server that starts a little later would heal it.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::NoServer { .. } | Self::Silent { .. })
     }
 }
 
-/// What is known of the attempt.
+/// An attempt to connect, as far as its errors name it.
 pub struct Attempt {
     pub place: String,
     pub credentials: String,

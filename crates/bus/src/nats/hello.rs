@@ -17,7 +17,7 @@ const VERSION_MIN: (u64, u64) = (2, 10);
 /// Longest pause between looks at the clock while reading.
 const READ_WITHIN: Duration = Duration::from_millis(200);
 
-/// What happened on the socket.
+/// Result of reading from the socket.
 enum Greeting {
     Line(Vec<u8>),
     Foreign,

@@ -1,4 +1,4 @@
-//! A bus over a NATS server. The client library runs on one thread of its own, and everyone else calls it from threads.
+//! A bus over a NATS server. The client library runs on one thread of its own, and plimsoll calls it from others.
 
 mod errors;
 mod hello;

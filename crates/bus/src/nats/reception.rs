@@ -22,7 +22,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the client library reports.
+/// Reports of the client library about the link.
 #[derive(Default)]
 pub struct Watch {
     /// Time of the loss of the link; 0 while there is one.
@@ -79,7 +79,7 @@ impl Watch {
         lock(&self.trouble).clone()
     }
 
-    /// Returns the time of the loss; the first who asks after it sets it.
+    /// Returns the time of the loss; the first call after it sets it.
     pub fn since_ns(&self) -> u64 {
         let now = now_ns().max(1);
         let set = self.lost_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);

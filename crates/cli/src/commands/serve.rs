@@ -113,15 +113,15 @@ enum Kind {
     /// Serve the real Elasticsearch (plimsoll install elasticsearch)
     #[command(after_help = examples::ELASTICSEARCH)]
     Elasticsearch(NodeArgs),
-    /// Serve the NATS server of the message bus (plimsoll install nats)
-    #[command(after_help = examples::NATS)]
-    Nats(nats::NatsArgs),
     /// Serve the real PostgreSQL, from the distribution's package
     #[command(after_help = examples::POSTGRESQL)]
     Postgresql(ClusterArgs),
     /// Serve the real VoltDB (plimsoll install voltdb)
     #[command(after_help = examples::VOLTDB)]
     Voltdb(DatabaseArgs),
+    /// Serve the NATS server of the message bus (plimsoll install nats)
+    #[command(after_help = examples::NATS)]
+    Nats(nats::NatsArgs),
 }
 
 impl Job for ServeArgs {
@@ -160,9 +160,9 @@ fn run(args: &ServeArgs) -> Result<u8> {
         Kind::Voter(_) => Err(absent::refusal("voter", "voterdb")),
         Kind::Opensearch(args) => engine::run_node(Engine::OpenSearch, args),
         Kind::Elasticsearch(args) => engine::run_node(Engine::Elasticsearch, args),
-        Kind::Nats(args) => nats::run(args),
         Kind::Postgresql(args) => engine::run_cluster(args),
         Kind::Voltdb(args) => engine::run_database(args),
+        Kind::Nats(args) => nats::run(args),
     }
 }
 

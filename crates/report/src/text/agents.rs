@@ -1,6 +1,5 @@
 //! Agents of a run on several machines, a line each.
 
-use crate::number::time as time_cell;
 use crate::number::{count, significant};
 use crate::page::{Column, Page, Tone};
 use crate::plain::{clip, printable};
@@ -68,10 +67,10 @@ fn row(agent: &AgentResult) -> (Vec<String>, Tone) {
         count(own.ok),
         count(own.failed),
         count(own.ok_per_s.round() as u64),
-        time_cell(own.p50_ms),
-        time_cell(own.p95_ms),
-        time_cell(own.p99_ms),
-        time_cell(own.lag_p99_ms),
+        significant(own.p50_ms),
+        significant(own.p95_ms),
+        significant(own.p99_ms),
+        significant(own.lag_p99_ms),
         significant(own.cpu_s),
     ];
     (cells.to_vec(), if is_limited { Tone::Warn } else { Tone::Plain })

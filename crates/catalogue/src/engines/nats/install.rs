@@ -74,7 +74,7 @@ pub fn install(force: bool) -> Result<Installed> {
 /// Removes the server; whether it was there.
 ///
 /// # Errors
-/// When its folder cannot be removed.
+/// A folder that cannot be removed.
 pub fn clean() -> Result<bool> {
     let (folder, home) = (folder()?, engines_home()?);
     if !folder.exists() && unfinished(&home, "nats").is_empty() {

@@ -34,7 +34,7 @@ pub fn version() -> &'static str {
 /// Returns the folder of the installation, whether it is there or not.
 ///
 /// # Errors
-/// When the environment names no folder.
+/// The environment names no folder.
 pub fn folder() -> Result<PathBuf> {
     Ok(engines_home()?.join(format!("nats-{}", version())))
 }

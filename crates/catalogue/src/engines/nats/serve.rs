@@ -109,7 +109,7 @@ fn checked(tls: &NatsTls<'_>) -> Result<Certificates> {
     })
 }
 
-/// Refuses an address that other machines can reach if everyone would be let in: agents fire where a message on the bus says.
+/// Refuses an address that other machines can reach if it lets in all clients: agents fire where a message on the bus says.
 fn check_host(host: &str, is_open: bool) -> Result<()> {
     let addresses = (host, 0).to_socket_addrs();
     let addresses: Vec<_> = addresses.into_iter().flatten().collect();
