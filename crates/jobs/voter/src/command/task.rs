@@ -140,10 +140,7 @@ impl Task {
         let processes = counts.0;
         let in_all = own.saturating_mul(processes);
         let load = load_of(&shape, in_all, depth);
-        let mut settings = settings(flags, count as u32, &load, flags.slice()?)?;
-        if !flags.gate {
-            settings.slice = part;
-        }
+        let settings = settings(flags, count as u32, &load)?;
         let admission = match shape.managed {
             None => AdmissionModel::Direct,
             Some(managed) => AdmissionModel::Managed {
@@ -257,17 +254,13 @@ fn isolation(flag: Option<IsolationFlag>) -> Isolation {
     }
 }
 
-fn settings(
-    flags: &BenchFlags,
-    contestants: u32,
-    load: &LoadModel,
-    slice: Slice,
-) -> Result<Settings> {
+fn settings(flags: &BenchFlags, contestants: u32, load: &LoadModel) -> Result<Settings> {
+    let range = flags.slice()?;
     let game = Game {
         seed: flags.seed,
         contestants,
         max_votes: flags.max_votes,
-        range: KeyRange { index: slice.index, of: slice.of },
+        range: KeyRange { index: range.index, of: range.of },
         ..Game::default()
     };
     let tune = match &flags.auto_tune {
@@ -285,7 +278,9 @@ fn settings(
         }
     };
     let under_way_max = load.clients().unwrap_or(0);
-    Ok(Settings { game, tune, under_way_max, held: None, retries, slice: Slice::WHOLE })
+    // One process of several has a key range of its own.
+    let slice = if flags.gate { Slice::WHOLE } else { flags.part()? };
+    Ok(Settings { game, tune, under_way_max, held: None, retries, slice })
 }
 
 #[cfg(test)]
