@@ -1,7 +1,7 @@
 //! Settings of a feed.
 
 use crate::scenario::{Scenario, TlsScenario, path_from};
-use crate::schedule::LoadModel;
+use crate::schedule::{LoadModel, Slice};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,9 @@ pub struct FeedScenario {
     pub failed: Option<PathBuf>,
     /// Threads that send.
     pub threads: u32,
+    /// The part of a larger feed that is carried out here. All other settings, `threads` apart, are those of the larger one.
+    #[serde(skip_serializing_if = "Slice::is_whole")]
+    pub slice: Slice,
     /// Seed of pauses and intended starts.
     pub seed: u64,
     /// TLS.
@@ -73,6 +76,7 @@ impl Default for FeedScenario {
             dry_run: false,
             failed: None,
             threads: 1,
+            slice: Slice::WHOLE,
             seed: 1,
             tls: TlsScenario::default(),
         }

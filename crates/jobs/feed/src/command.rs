@@ -18,7 +18,7 @@ use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::{Rate, Span};
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_job::execute::{code, page};
-use plimsoll_job::flags::{OutputFlags, TlsFlags, status};
+use plimsoll_job::flags::{OutputFlags, PartFlag, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
 use plimsoll_job::output::{Output, note, print_out, put_result};
@@ -165,6 +165,8 @@ pub struct FeedArgs {
     #[command(flatten)]
     tls: TlsFlags,
     #[command(flatten)]
+    part: PartFlag,
+    #[command(flatten)]
     output: OutputFlags,
 }
 
@@ -220,6 +222,7 @@ impl FeedArgs {
             dry_run: self.dry_run,
             failed: self.failed.clone(),
             threads: self.threads,
+            slice: self.part.slice(),
             seed: 1,
             tls: self.tls.scenario(),
         })

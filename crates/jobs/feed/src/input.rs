@@ -5,6 +5,7 @@ use super::failed::FailedOperations;
 use super::operation::{Operation, Problem, parse};
 use super::source::Source;
 use super::splitter::Splitter;
+use plimsoll_core::schedule::Slice;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +23,9 @@ pub struct Position {
     pub operations: u64,
     /// Operations that were passed over because the user asked for it.
     pub skipped: u64,
-    /// Malformed ones among them.
+    /// Operations of other parts of a larger feed.
+    pub elsewhere: u64,
+    /// Malformed ones of this part.
     pub malformed: u64,
     /// Index of the file that was read last.
     pub file: usize,
@@ -44,6 +47,8 @@ struct State {
 pub struct Input {
     names: Vec<String>,
     bytes: Option<u64>,
+    /// The part of a larger feed.
+    slice: Slice,
     state: Mutex<State>,
     /// A shard has taken something.
     taken: Condvar,
@@ -58,6 +63,7 @@ impl Input {
         Self {
             names: sources.iter().map(Source::name).collect(),
             bytes: lengths.map(|all| all.iter().sum()),
+            slice: Slice::WHOLE,
             state: Mutex::new(State {
                 queues,
                 spare: Vec::new(),
@@ -67,6 +73,13 @@ impl Input {
             }),
             taken: Condvar::new(),
         }
+    }
+
+    /// The part of a larger feed: of all documents, this slice. The operations on a document are all in one part, in their order.
+    #[must_use]
+    pub fn of_part(mut self, slice: Slice) -> Self {
+        self.slice = slice;
+        self
     }
 
     /// Names of the files.
@@ -247,14 +260,84 @@ impl<'a> Reader<'a> {
     }
 
     fn push(&mut self, operation: &Operation<'_>, file: usize, line: u64) {
-        let shard = super::batch::key_of(operation) % self.batches.len() as u64;
+        let (part, shards) = (self.input.slice, self.batches.len() as u64);
+        // The threads of all parts take turns, as those of one process with as many do.
+        let shard = super::batch::key_of(operation) % (shards * u64::from(part.of));
+        if shard % u64::from(part.of) != u64::from(part.index) {
+            self.position.elsewhere += 1;
+            return;
+        }
+        let shard = shard / u64::from(part.of);
         let place = (self.position.operations, file as u32, line);
         self.batches[shard as usize].push(operation, place, self.parameters);
     }
 
     fn malformed(&mut self, text: &[u8], problem: &Problem, file: usize, line: u64) {
+        let part = self.input.slice;
+        // No document is known, and one part reports it.
+        if self.position.operations % u64::from(part.of) != u64::from(part.index) {
+            self.position.elsewhere += 1;
+            return;
+        }
         self.position.malformed += 1;
         let name = &self.input.names[file];
         self.failed.malformed(text, problem, self.position.operations, (name, line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::rng::Rng;
+    use std::path::Path;
+
+    /// Operations on few documents, some of them malformed.
+    fn text(rng: &mut Rng) -> String {
+        let line = |rng: &mut Rng| match rng.below(20) {
+            0 => "{\"put\":7}\n".to_owned(),
+            _ => format!("{{\"remove\":\"id:a:b::{}\"}}\n", rng.below(30)),
+        };
+        (0..200).map(|_| line(rng)).collect()
+    }
+
+    /// The numbers of the operations of each shard of one part, and where the reading then stands.
+    fn read(path: &Path, slice: Slice, shards: u32, skip: u64) -> (Vec<Vec<u64>>, Position) {
+        let sources = vec![Source::open(path).unwrap()];
+        let input = Input::new(&sources, shards).of_part(slice);
+        let (failed, parameters) = (FailedOperations::nowhere(), Parameters::default());
+        Reader::new(&input, &failed, &parameters, skip).read(sources);
+        let shard = |shard| {
+            let mut numbers = Vec::new();
+            while let (Some(mut batch), _) = input.take(shard, None) {
+                numbers.extend(std::iter::from_fn(|| batch.take().map(|(item, _)| item.number)));
+            }
+            numbers
+        };
+        ((0..shards).map(shard).collect(), input.position())
+    }
+
+    #[test]
+    fn the_parts_of_a_feed_have_each_operation_once_and_documents_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("operations");
+        for seed in 0..100 {
+            let mut rng = Rng::new(seed);
+            std::fs::write(&path, text(&mut rng)).unwrap();
+            let (parts, threads) = (1 + rng.below(5) as u32, 1 + rng.below(3) as u32);
+            let skip = rng.below(2) * rng.below(100);
+            let (whole, position) = read(&path, Slice::WHOLE, parts * threads, skip);
+            let (mut malformed, mut own_operations) = (0, 0);
+            for index in 0..parts {
+                let (own, own_position) = read(&path, Slice { index, of: parts }, threads, skip);
+                for (shard, numbers) in (0..).zip(own) {
+                    let same = &whole[(index + parts * shard) as usize];
+                    assert_eq!(&numbers, same, "seed {seed}, part {index}, shard {shard}");
+                }
+                assert_eq!(own_position.operations, position.operations, "numbers are the same");
+                malformed += own_position.malformed;
+                own_operations += own_position.operations - skip - own_position.elsewhere;
+            }
+            assert_eq!((malformed, own_operations), (position.malformed, 200 - skip));
+        }
     }
 }

@@ -83,3 +83,35 @@ impl Pace {
         self.over && self.due.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_engine::sim::parts::any_scenario;
+
+    #[test]
+    fn the_starts_of_all_parts_are_those_of_one_process() {
+        for seed in 0..100 {
+            let scenario = any_scenario(seed);
+            let is_paced = matches!(scenario.load, LoadModel::PacedBurst { .. });
+            if scenario.load.has_askers() || is_paced {
+                continue;
+            }
+            let limits = Limits { duration_ns: scenario.length().ns, requests: scenario.requests };
+            let due = |slice| {
+                let mut pace = Pace::new(scenario.load.clone(), slice, limits, seed);
+                // It begins when it is asked first.
+                pace.look(1_000);
+                pace.look(1_000 + limits.duration_ns);
+                std::iter::from_fn(move || pace.take())
+            };
+            let (parts, threads) = (1 + seed as u32 % 5, 1 + seed as u32 % 3);
+            let part = |index| Slice { index, of: parts };
+            let shards =
+                (0..parts).flat_map(|a| (0..threads).map(move |s| part(a).cut(s, threads)));
+            let mut union: Vec<u64> = shards.flat_map(due).collect();
+            union.sort_unstable();
+            assert_eq!(union, due(Slice::WHOLE).collect::<Vec<_>>(), "seed {seed}");
+        }
+    }
+}

@@ -17,7 +17,6 @@ use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::rng::derive_seed;
-use plimsoll_core::schedule::Slice;
 use plimsoll_wire::http1::{Keep, Reply, Request};
 use plimsoll_wire::{Judgement, Protocol, Sessions, Submission, Turn, UNTIL_CALLED};
 use std::collections::BTreeMap;
@@ -104,7 +103,7 @@ impl FeedSessions {
         counted: Sender<Tally>,
     ) -> Self {
         let settings = &feed.settings;
-        let slice = Slice { index: shard, of: shards.max(1) };
+        let slice = settings.slice.cut(shard, shards.max(1));
         let share = |all: u32| (slice.share(u64::from(all)) as u32).max(1);
         let window = match settings.inflight {
             InflightChoice::Fixed(size) => Window::fixed(share(size)),
@@ -112,7 +111,7 @@ impl FeedSessions {
             InflightChoice::Adaptive(max) if settings.pace.is_some() => Window::fixed(share(max)),
             InflightChoice::Adaptive(max) => Window::adaptive(share(max)),
         };
-        let seed = derive_seed(settings.seed, "feed") ^ u64::from(shard);
+        let seed = derive_seed(settings.seed, "feed") ^ u64::from(slice.index);
         let pace = settings.pace.clone();
         let pace = pace.map(|(model, limits)| Pace::new(model, slice, limits, settings.seed));
         Self {

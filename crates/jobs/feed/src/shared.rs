@@ -3,7 +3,7 @@
 use super::batch::Parameters;
 use super::failed::FailedOperations;
 use super::input::Input;
-use plimsoll_core::schedule::{Limits, LoadModel};
+use plimsoll_core::schedule::{Limits, LoadModel, Slice};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -46,6 +46,8 @@ pub struct Settings {
     pub parameters: Parameters,
     /// Seed of the pauses and of the pace.
     pub seed: u64,
+    /// The part of a larger feed; the limits of this are those of the larger one.
+    pub slice: Slice,
 }
 
 /// State of a running feed.

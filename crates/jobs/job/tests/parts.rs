@@ -1,4 +1,5 @@
 //! A run in parts asks what one process with as many threads asks: the same requests, due at the same times.
+#![allow(clippy::unwrap_used)]
 
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::rng::Rng;

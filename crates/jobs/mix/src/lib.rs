@@ -23,7 +23,7 @@ use plimsoll_job::execute::print;
 use plimsoll_job::exit;
 use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
 use plimsoll_job::output::{Output, print_out};
-use plimsoll_job::prepare::{Prepared, http_of, prepare};
+use plimsoll_job::prepare::{Prepared, http_of, only_whole, prepare};
 use plimsoll_job::progress::RunProgress;
 use plimsoll_job::signals;
 use plimsoll_job::toml_text;
@@ -162,7 +162,24 @@ impl Sum {
     }
 }
 
+/// Rejects parts that are not the same of both, or whose end follows from what other parts do.
+fn check_part(mix: &Mix) -> Result<()> {
+    if mix.feed.slice != mix.queries.slice {
+        return Err(usage(format!(
+            "the feed is part {} and the queries are part {}; give both the same slice",
+            mix.feed.slice, mix.queries.slice
+        )));
+    }
+    let why = "it ends when all parts have sent their share, which one part does not see; use until = \"both\"";
+    match mix.until {
+        Until::Both => Ok(()),
+        Until::Feed => only_whole(mix.feed.slice, "a mix until the end of its feed", why),
+        Until::Queries => only_whole(mix.feed.slice, "a mix until the end of its queries", why),
+    }
+}
+
 fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
+    check_part(mix)?;
     let prepared = prepare(&mix.queries)?;
     let mut task = Task::new(&mix.feed, mix.until == Until::Queries)?;
     output.check()?;
@@ -274,6 +291,27 @@ fn both(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_core::schedule::Slice;
+
+    #[test]
+    fn a_part_of_a_mix_is_the_same_part_of_both_and_ends_with_both() {
+        let slice = Slice { index: 1, of: 3 };
+        let mix = |feed, queries, until| Mix {
+            job: name(),
+            until,
+            feed: FeedScenario { slice: feed, ..FeedScenario::default() },
+            queries: Scenario { slice: queries, ..Scenario::default() },
+        };
+        let error = |mix: Mix| check_part(&mix).unwrap_err().to_string();
+        assert!(check_part(&mix(slice, slice, Until::Both)).is_ok());
+        assert!(check_part(&mix(Slice::WHOLE, Slice::WHOLE, Until::Feed)).is_ok());
+        let text = error(mix(Slice::WHOLE, slice, Until::Both));
+        assert!(text.contains("the feed is part 1 of 1 and the queries are part 2 of 3"), "{text}");
+        for until in [Until::Feed, Until::Queries] {
+            let text = error(mix(slice, slice, until));
+            assert!(text.contains("cannot be part 2 of 3") && text.contains("both"), "{text}");
+        }
+    }
 
     #[test]
     fn a_mix_is_told_from_a_scenario_and_reads_back() {

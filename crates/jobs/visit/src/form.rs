@@ -72,7 +72,6 @@ impl VisitForm {
     }
 
     /// The slices that this part visits.
-    #[must_use]
     pub fn visited(&self) -> StepBy<Range<u32>> {
         let Range { start, end } = self.chosen();
         (start + self.part.index..end).step_by(self.part.of as usize)

@@ -68,7 +68,7 @@ impl Desk {
             Some(under_way) => tuner.map(|tuner| tuner.held(under_way, shard, shards)),
             None => tuner,
         };
-        let slice = Slice { index: shard, of: shards.max(1) };
+        let slice = settings.slice.cut(shard, shards.max(1));
         Self {
             shard,
             slice,
@@ -86,7 +86,7 @@ impl Desk {
         &self.voting.seen[self.shard as usize]
     }
 
-    /// Returns this shard's slice of all votes.
+    /// Returns this shard's slice of all votes of the key range.
     pub(super) const fn slice(&self) -> Slice {
         self.slice
     }

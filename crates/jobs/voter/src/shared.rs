@@ -4,6 +4,7 @@ use super::ballots::{BallotError, Ballots, Game};
 use super::tally::VoterTally;
 use super::tune::TuneGoal;
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::schedule::Slice;
 use plimsoll_record::voter::TuneResult;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,8 @@ pub struct Settings {
     pub held: Option<u32>,
     /// Number of times that a vote that the database rolled back for others' sake is sent once more.
     pub retries: u8,
+    /// The part of the calls of this key range that is made here.
+    pub slice: Slice,
 }
 
 /// State of a running benchmark.

@@ -149,6 +149,7 @@ fn settings(rng: &mut Rng, seed: u64) -> Settings {
         may_end_early: false,
         parameters: Parameters::default(),
         seed,
+        slice: plimsoll_core::schedule::Slice::WHOLE,
     }
 }
 

@@ -34,7 +34,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         warnings
             .push(format!("the operations that were not accepted could not be written: {error}"));
     }
-    let operations = position.operations - position.skipped - tally.left;
+    let operations = position.operations - position.skipped - position.elsewhere - tally.left;
     // Where nothing was settled, all the time passed in vain.
     let last_ns = if tally.last_ns > 0 { tally.last_ns } else { now_ns() };
     let seconds = last_ns.saturating_sub(ended.started_ns) as f64 / 1e9;
@@ -44,7 +44,8 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     let unread = unread(task, &position);
     let read_enough = unread.is_none() || feed.settings.may_end_early;
     // What was fed by an earlier run may be all that there is; an input without operations is somebody's mistake.
-    let empty = operations == 0 && position.at_end && position.skipped == 0 && tally.left == 0;
+    let passed_over = position.skipped + position.elsewhere;
+    let empty = operations == 0 && position.at_end && passed_over == 0 && tally.left == 0;
     let result = FeedResult {
         operations,
         accepted: tally.accepted,
@@ -63,7 +64,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         body_bytes: tally.body_bytes,
         reply_bytes: tally.reply_bytes,
         http: if task.scenario.http2 { "2" } else { "1.1" }.to_owned(),
-        connections: task.scenario.connection_count(),
+        connections: task.scenario.own_connections(),
         inflight: inflight(task, tally),
         codes: tally
             .codes
@@ -91,10 +92,10 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
 }
 
 fn inflight(task: &Task, tally: &Tally) -> Inflight {
-    let choice = task.feed.settings.inflight;
+    let (choice, slice) = (task.feed.settings.inflight, task.feed.settings.slice);
     Inflight {
         fixed: matches!(choice, InflightChoice::Fixed(_)),
-        limit: choice.limit(),
+        limit: slice.share(choice.limit().into()) as u32,
         most: tally.most_under_way,
         last: tally.window,
         shrinks: tally.shrinks,

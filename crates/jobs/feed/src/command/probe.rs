@@ -4,7 +4,7 @@ use anyhow::Result;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::scenario::Scenario;
-use plimsoll_core::schedule::{LoadModel, Think};
+use plimsoll_core::schedule::{LoadModel, Slice, Think};
 use plimsoll_core::units::Span;
 use plimsoll_engine::run::run as run_engine;
 use plimsoll_engine::target::Target;
@@ -82,6 +82,7 @@ pub fn speaks_http2(scenario: &Scenario, urls: &[Url], targets: &[Target]) -> Re
     for (url, target) in urls.iter().zip(targets) {
         let mut own = scenario.clone();
         own.http2 = true;
+        own.slice = Slice::WHOLE;
         own.load = LoadModel::Closed { clients: 1, think: Think::None, cycle_ns: 0 };
         (own.connections, own.requests) = (Some(1), Some(1));
         (own.timeout, own.duration) = (PATIENCE, Some(PATIENCE));

@@ -91,10 +91,18 @@ impl Task {
             (None, true) => CONNECTIONS_HTTP2.max(urls.len() as u32),
             (None, false) => limit,
         };
-        let threads = asked.threads.min(limit).min(connections);
-        // A client more than there are places: otherwise each would keep to a connection of its own, and share
-        // the fate of its container.
-        let clients = if limit == connections { limit + 1 } else { limit };
+        let least = limit.min(connections);
+        let parts = asked.slice.of;
+        if least < parts {
+            return Err(usage(format!(
+                "{least} connections or operations in flight cannot be shared out to {parts} parts; use fewer parts, or \
+                 more of them"
+            )));
+        }
+        let threads = asked.threads.min(least / parts);
+        // A client more than there are places, in each part: otherwise each would keep to a connection of its own, and
+        // share the fate of its container.
+        let clients = if limit == connections { limit + parts } else { limit };
         scenario.load = LoadModel::Closed { clients, think: Think::None, cycle_ns: 0 };
         scenario.connections = Some(connections);
         scenario.threads = threads;
@@ -109,7 +117,7 @@ impl Task {
                 usage(format!("--failed {}: {}", path.display(), with_advice(&error)))
             })?,
         };
-        let input = Input::new(&sources, threads);
+        let input = Input::new(&sources, threads).of_part(asked.slice);
         let mut settings = settings_of(asked, limit);
         settings.may_end_early |= may_end_early;
         let feed = Arc::new(Feed::new(settings, input, failed, threads));
@@ -194,6 +202,8 @@ fn check(asked: &FeedScenario) -> Result<()> {
         "no file of operations; name one, or '-' for stdin"
     } else if several {
         "'-' is stdin, which can be read only once; name other files"
+    } else if !asked.slice.is_whole() && asked.files.iter().any(|path| path == Path::new("-")) {
+        "'-' is stdin, which each part of a feed would have its own of; name files that all parts can read"
     } else if asked.threads == 0 || asked.threads > 64 {
         "--threads: use a number from 1 to 64"
     } else if asked.inflight.is_some_and(|n| n == 0 || n >= CLIENTS_MAX) {
@@ -230,6 +240,7 @@ fn scenario_of(asked: &FeedScenario) -> Scenario {
         headers: asked.headers.clone(),
         duration: Some(asked.duration.unwrap_or(FOR_EVER)),
         timeout: asked.timeout.unwrap_or(TIMEOUT),
+        slice: asked.slice,
         seed: asked.seed,
         tls: asked.tls.clone(),
         ..Scenario::default()
@@ -264,6 +275,7 @@ fn settings_of(asked: &FeedScenario, limit: u32) -> Settings {
             dry_run: asked.dry_run,
         },
         seed: asked.seed,
+        slice: asked.slice,
     }
 }
 

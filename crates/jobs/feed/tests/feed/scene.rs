@@ -40,6 +40,7 @@ impl Scene {
             may_end_early: false,
             parameters: Parameters::default(),
             seed,
+            slice: plimsoll_core::schedule::Slice::WHOLE,
         };
         let service_ns = 2 * MILLISECOND_NS;
         Self { settings, connections: 256, stop_ns: None, faults, service_ns, seed }

@@ -188,6 +188,7 @@ pub fn order_of(scenario: &Scenario) -> Result<Order> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_core::schedule::Slice;
     use plimsoll_wire::Turn;
     use plimsoll_wire::http1::Request;
     use plimsoll_workloads::authority::Authority;
@@ -196,21 +197,20 @@ mod tests {
     use plimsoll_workloads::render::HttpForm;
 
     /// The paths of the next `count` requests.
-    fn ask(sessions: &mut [Box<dyn Sessions<Http> + Send>], count: usize) -> Vec<String> {
+    fn ask(sessions: &mut Box<dyn Sessions<Http> + Send>, count: usize) -> Vec<String> {
         let mut request = Request::default();
         let mut next = |_| {
-            assert!(matches!(sessions[0].next(0, 0, &mut request), Turn::Ask(_)));
+            assert!(matches!(sessions.next(0, 0, &mut request), Turn::Ask(_)));
             let text = String::from_utf8_lossy(&request.bytes).into_owned();
             text.split(' ').nth(1).unwrap().to_owned()
         };
         (0..count).map(&mut next).collect()
     }
 
-    #[test]
-    fn each_part_of_a_run_goes_on_in_a_streamed_file() {
-        let dir = tempfile::tempdir().unwrap();
+    /// A form whose requests are streamed from a file of this text.
+    fn streamed(dir: &tempfile::TempDir, text: &str, threads: u32) -> SessionForm {
         let path = dir.path().join("q.txt");
-        std::fs::write(&path, "/a\n/b\n/c\n/d\n/e\n").unwrap();
+        std::fs::write(&path, text).unwrap();
         let options = ReadOptions::new(RecordKind::Get);
         let kind = SourceKind::RecordStream(SourceFile::open(&path).unwrap(), options, 5);
         let classes = Classes::new::<String>(&[]).unwrap();
@@ -218,23 +218,50 @@ mod tests {
         let authority = Authority { host: "h".to_owned(), port: 1, tls: false };
         let form = HttpForm::new(&authority, &[], false).unwrap();
         let form = Form::Own { form, method: "GET".to_owned(), body: None };
-        let form = SessionForm {
+        SessionForm {
             source: Source { kind, classes, class_names, looks_like_search: false },
             forms: Arc::new(vec![form]),
             judge: Judge::default(),
             server_clock: None,
             troubles: Troubles::default(),
-            parks: vec![Park::default()],
+            parks: (0..threads).map(|_| Park::default()).collect(),
             script: None,
             filling: None,
-        };
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_run_share_a_streamed_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let text: String = (0..97).map(|line| format!("/{line}\n")).collect();
+        for (parts, threads) in [(1, 3), (2, 2), (3, 1), (5, 3)] {
+            let union = |parts, threads| {
+                let part = |index| {
+                    let slice = Slice { index, of: parts };
+                    let scenario = Scenario { threads, slice, ..Scenario::default() };
+                    let mut sessions = streamed(&dir, &text, threads).sessions(&scenario).unwrap();
+                    // Every shard asks some of its records twice.
+                    sessions.iter_mut().flat_map(|own| ask(own, 10)).collect::<Vec<_>>()
+                };
+                let mut all: Vec<String> = (0..parts).flat_map(part).collect();
+                all.sort_unstable();
+                all
+            };
+            assert_eq!(union(parts, threads), union(1, parts * threads));
+        }
+    }
+
+    #[test]
+    fn each_part_of_a_run_goes_on_in_a_streamed_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let form = streamed(&dir, "/a\n/b\n/c\n/d\n/e\n", 1);
         let scenario = Scenario { threads: 1, ..Scenario::default() };
         // Sessions that are made and not used take nothing away.
         drop(form.sessions(&scenario).unwrap());
         let mut first = form.sessions(&scenario).unwrap();
-        assert_eq!(ask(&mut first, 2), ["/a", "/b"]);
+        assert_eq!(ask(&mut first[0], 2), ["/a", "/b"]);
         first.into_iter().for_each(|sessions| sessions.finish(0));
         let mut second = form.sessions(&scenario).unwrap();
-        assert_eq!(ask(&mut second, 4), ["/c", "/d", "/e", "/a"]);
+        assert_eq!(ask(&mut second[0], 4), ["/c", "/d", "/e", "/a"]);
     }
 }

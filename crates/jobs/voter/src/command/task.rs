@@ -42,8 +42,6 @@ pub struct Task {
     pub names: Vec<String>,
     /// The run as records keep it.
     pub scenario: Scenario,
-    /// Returns the number of this process among several.
-    pub part: Slice,
     /// Calls in flight on one connection.
     pub depth: u32,
     /// The way a vote is said in SQL.
@@ -67,13 +65,13 @@ fn connections(
     flags: &BenchFlags,
     shape: &Shape,
     database: &Database,
-    processes: u32,
+    (processes, threads): (u32, u32),
 ) -> (u32, u32) {
     let slots = shape.managed.map(|managed| managed.slots);
     match database {
         Database::Volt(address) => {
             let hosts = address.hosts.len() as u32;
-            let each = flags.connections.unwrap_or(1).saturating_mul(flags.cores.max(1));
+            let each = flags.connections.unwrap_or(1).saturating_mul(threads.max(1));
             (hosts.saturating_mul(each), slots.unwrap_or(VOLT_DEPTH))
         }
         Database::Postgres(_) => {
@@ -83,7 +81,7 @@ fn connections(
             };
             // The sum over all processes is what the server sees.
             let own = flags.connections.unwrap_or((all / processes).max(1));
-            let own = own.max(flags.cores);
+            let own = own.max(threads);
             let waiting = match shape.rhythm {
                 Rhythm::Steady => shape.size.div_ceil(own.saturating_mul(processes).max(1)),
                 _ => SQL_DEPTH,
@@ -133,11 +131,16 @@ impl Task {
             Database::Volt(_) => None,
             Database::Postgres(sql) => sql.tls()?,
         };
-        let processes = if part.of > 1 { part.of } else { flags.processes.max(1) };
-        let (own, depth) = connections(flags, &shape, &database, processes);
+        // The processes of a run have connections of their own; the parts of a larger run share those of one process.
+        let counts = match flags.gate {
+            true => (part.of, flags.cores),
+            false => (flags.processes.max(1), flags.cores.saturating_mul(part.of)),
+        };
+        let (own, depth) = connections(flags, &shape, &database, counts);
+        let processes = counts.0;
         let in_all = own.saturating_mul(processes);
         let load = load_of(&shape, in_all, depth);
-        let settings = settings(flags, count as u32, &load, flags.slice()?)?;
+        let settings = settings(flags, count as u32, &load)?;
         let admission = match shape.managed {
             None => AdmissionModel::Direct,
             Some(managed) => AdmissionModel::Managed {
@@ -160,6 +163,7 @@ impl Task {
             requests: shape.calls,
             connections: Some(in_all),
             threads: flags.cores,
+            slice: part,
             timeout: flags.timeout,
             connect_timeout: flags.connect_timeout,
             admission,
@@ -179,7 +183,6 @@ impl Task {
             settings,
             names,
             scenario,
-            part,
             depth,
             sql: way(flags.sql),
             isolation: isolation(flags.isolation),
@@ -219,8 +222,13 @@ impl Task {
     /// This process's part of the plan.
     #[must_use]
     pub fn plan(&self) -> ShardPlan {
-        let whole = plan_of(&self.scenario, self.database.targets(), self.tls.clone(), 1);
-        whole.cut(self.part.index, self.part.of)
+        plan_of(&self.scenario, self.database.targets(), self.tls.clone(), 1)
+    }
+
+    /// Returns true if other parts of the run vote in the same key range.
+    #[must_use]
+    pub fn shares_range(&self) -> bool {
+        !self.settings.slice.is_whole()
     }
 
     /// The key range whose rows are this client's.
@@ -246,17 +254,13 @@ fn isolation(flag: Option<IsolationFlag>) -> Isolation {
     }
 }
 
-fn settings(
-    flags: &BenchFlags,
-    contestants: u32,
-    load: &LoadModel,
-    slice: Slice,
-) -> Result<Settings> {
+fn settings(flags: &BenchFlags, contestants: u32, load: &LoadModel) -> Result<Settings> {
+    let range = flags.slice()?;
     let game = Game {
         seed: flags.seed,
         contestants,
         max_votes: flags.max_votes,
-        range: KeyRange { index: slice.index, of: slice.of },
+        range: KeyRange { index: range.index, of: range.of },
         ..Game::default()
     };
     let tune = match &flags.auto_tune {
@@ -273,5 +277,72 @@ fn settings(
             u8::try_from(retries).map_err(|_| usage("--retries: use a number from 0 to 255"))?
         }
     };
-    Ok(Settings { game, tune, under_way_max: load.clients().unwrap_or(0), held: None, retries })
+    let under_way_max = load.clients().unwrap_or(0);
+    // One process of several has a key range of its own.
+    let slice = if flags.gate { Slice::WHOLE } else { flags.part()? };
+    Ok(Settings { game, tune, under_way_max, held: None, retries, slice })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Words;
+    use super::*;
+    use clap::Parser;
+
+    fn task(words: &str) -> Result<Task, String> {
+        let words = format!("voter {words}");
+        let flags = Words::try_parse_from(words.split(' ')).unwrap().flags;
+        let (shape, targets) = flags.shape(Bench::Voter).unwrap();
+        let checked =
+            flags.check(&shape, &targets).and_then(|()| Task::new(&flags, shape, &targets));
+        checked.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_parts_of_a_run_share_the_connections_of_one_process() {
+        for target in ["volt://127.0.0.1,127.0.0.2", "postgres://u@127.0.0.1/d"] {
+            for load in ["--rhythm steady --clients 20", "--rate 100 --mode managed --slots 3"] {
+                let plan = |part: &str, threads| {
+                    let words = format!("--target {target} {load} --threads {threads}{part}");
+                    let task = task(&words).unwrap();
+                    assert_eq!(task.shares_range(), !part.is_empty());
+                    task.plan()
+                };
+                let whole = plan("", 6);
+                let parts: Vec<_> = (0..3).map(|i| plan(&format!(" --part {i}/3"), 2)).collect();
+                let sum: u32 = parts.iter().map(|plan| plan.connections).sum();
+                assert_eq!(sum, whole.connections, "{target} {load}");
+                assert_eq!(parts[1].slice, Slice { index: 1, of: 3 });
+                assert_eq!(parts[1].model, whole.model);
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_of_several_votes_in_a_key_range_of_its_own() {
+        let words = "--target volt://127.0.0.1 --clients 10 --gate --part 1/2 --slice 4/4";
+        let task = task(words).unwrap();
+        assert!(!task.shares_range());
+        assert_eq!(task.range(), KeyRange { index: 3, of: 4 });
+        assert_eq!((task.plan().slice, task.plan().connections), (Slice { index: 1, of: 2 }, 1));
+    }
+
+    #[test]
+    fn a_part_rejects_what_needs_the_whole() {
+        for (words, expected) in [
+            (
+                "--target volt://127.0.0.1 --auto-tune p90=10ms --part 0/2",
+                "follows from all answers",
+            ),
+            ("--target volt://127.0.0.1 --clients 10 --processes 2 --part 0/2", "use more parts"),
+            ("--clients 10 --part 0/2", "name one with --target"),
+            (
+                "--target volt://127.0.0.1 --clients 3 --threads 2 --part 0/2",
+                "fewer than one for each thread",
+            ),
+        ] {
+            let error = task(words).err().unwrap();
+            assert!(error.contains(expected), "{words}: {error}");
+        }
+    }
 }

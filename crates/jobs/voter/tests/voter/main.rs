@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod parts;
 mod server;
 
 use plimsoll_core::clock::{Clock, MILLISECOND_NS, SECOND_NS, VirtualClock};

@@ -11,6 +11,7 @@ use plimsoll_core::clock::wall_us;
 use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::flags::ArrivalsFlag;
 use plimsoll_job::postgres;
+use plimsoll_job::prepare::only_whole;
 use plimsoll_job::usage::usage;
 
 /// Calls in a burst where only the rhythm was named.
@@ -281,6 +282,27 @@ impl BenchFlags {
         text.parse().map_err(|error| usage(format!("--part {error}")))
     }
 
+    /// Threads of all processes, or of all parts, together.
+    fn threads_in_all(&self) -> Result<u32> {
+        Ok(self.processes.saturating_mul(self.cores).saturating_mul(self.part()?.of))
+    }
+
+    /// Rejects in a part of a larger run what needs the whole of it.
+    fn check_part(&self, targets: &[String]) -> Result<()> {
+        let part = self.part()?;
+        let controls = "the number of calls in flight follows from all answers";
+        if self.auto_tune.is_some() || !self.seek.is_empty() {
+            only_whole(part, "a load of --auto-tune or --seek", controls)?;
+        }
+        if self.processes > 1 {
+            only_whole(part, "a run of several --processes", "use more parts instead")?;
+        }
+        if targets.is_empty() {
+            only_whole(part, "a run with a database of its own", "name one with --target")?;
+        }
+        Ok(())
+    }
+
     /// Returns true if anything is said about the election.
     fn has_election(&self) -> bool {
         self.names.is_some()
@@ -314,6 +336,7 @@ impl BenchFlags {
         let is_sql = targets.iter().any(|target| postgres::is_address(target));
         let sql_only = self.sql.is_some() || self.isolation.is_some() || self.retries.is_some();
         let several = self.processes > 1;
+        self.check_part(targets)?;
         let wrong = if sql_only && !is_sql {
             "--sql, --isolation and --retries are PostgreSQL's; name a postgres:// target"
         } else if is_sql && self.tune_by == TuneByFlag::Server {
@@ -333,7 +356,7 @@ impl BenchFlags {
         } else if several && shape.calls.is_some_and(|calls| calls < self.processes.into()) {
             "--calls: fewer than one for each of the processes"
         } else if shape.rhythm == Rhythm::Steady
-            && shape.size < self.processes.saturating_mul(self.cores)
+            && shape.size < self.threads_in_all()?
             && !self.gate
         {
             "--clients: fewer than one for each thread; use more clients, or fewer --threads and --processes"
