@@ -22,6 +22,7 @@ mod faults;
 mod fbench;
 mod feed;
 mod files;
+mod fleet;
 mod hostile;
 mod house;
 mod load;

@@ -60,6 +60,11 @@ impl Server {
         is_there.then_some(Self { port, process })
     }
 
+    /// The program itself.
+    pub fn program() -> PathBuf {
+        folder().join("nats-server")
+    }
+
     /// Ends it as a crash does.
     pub fn kill(self) {
         self.process.signal(rustix::process::Signal::KILL);

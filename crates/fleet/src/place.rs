@@ -6,7 +6,6 @@ mod coordinator;
 pub use agent::{AgentPost, AgentSink};
 pub use coordinator::{CoordinatorPost, Setting};
 
-use plimsoll_core::schedule::Slice;
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
@@ -45,11 +44,8 @@ pub fn take_place(place: Place) {
     let _ = PLACE.set(place);
 }
 
-/// Returns the part of the run that this process carries out.
+/// Returns true if others carry out the run of this process.
 #[must_use]
-pub fn slice() -> Slice {
-    match place() {
-        Place::Agent(post) => post.slice(),
-        Place::Alone | Place::Coordinator(_) => Slice::WHOLE,
-    }
+pub fn is_coordinator() -> bool {
+    matches!(place(), Place::Coordinator(_))
 }

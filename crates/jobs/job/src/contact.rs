@@ -6,6 +6,7 @@ use crate::usage::unreachable;
 use anyhow::Result;
 use plimsoll_core::units::Span;
 use plimsoll_engine::target::Target;
+use plimsoll_fleet::place::is_coordinator;
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -21,6 +22,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// that may come up later. [`signals::Stopped`] when someone ends the program meanwhile.
 pub fn reach(targets: &[Target], limit: Span) -> Result<()> {
     signals::stop_flag()?;
+    if is_coordinator() {
+        // The target need not be reachable from here; the agents look for it.
+        return Ok(());
+    }
     let limit = Duration::from_nanos(limit.ns.max(1));
     let (sender, answers) = channel();
     let mut waiting = 0;

@@ -29,6 +29,7 @@ use plimsoll_engine::health::openable_connections;
 use plimsoll_engine::shard::{Part, ShardPlan, Timeouts};
 use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::{Speaks, Tls, TlsOptions, Trust};
+use plimsoll_fleet::place::is_coordinator;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::http2::{Http2, Scheme};
@@ -155,7 +156,7 @@ pub fn check_limits(scenario: &Scenario) -> Result<()> {
 /// Refuses more connections than this process may have: what it could not open would look like failures of the target.
 fn check_openable(scenario: &Scenario) -> Result<()> {
     let wanted = scenario.own_connections();
-    let openable = openable_connections(scenario.threads);
+    let openable = openable(scenario);
     let is_asked = scenario.connections.is_some()
         || scenario.load.clients().is_some()
         || scenario.load.most_users().is_some();
@@ -166,6 +167,11 @@ fn check_openable(scenario: &Scenario) -> Result<()> {
         "{wanted} connections need more files than this process may open ({openable} are left for connections); raise \
          the limit (ulimit -n, ulimit -Hn as root), or use fewer --clients or --connections"
     )))
+}
+
+/// Connections that this process may open; a coordinator opens none, and its agents know their own limits.
+fn openable(scenario: &Scenario) -> u32 {
+    if is_coordinator() { u32::MAX } else { openable_connections(scenario.threads) }
 }
 
 /// Refuses two limits on the same figure: a record holds them by name, so one of them would not be judged.
@@ -225,8 +231,7 @@ pub fn plan_of(
     classes: usize,
 ) -> ShardPlan {
     let duration_ns = scenario.length().ns.saturating_add(scenario.warmup.ns);
-    let (connections, connection_limit) =
-        scenario.connections_at_most(openable_connections(scenario.threads));
+    let (connections, connection_limit) = scenario.connections_at_most(openable(scenario));
     let whole = ShardPlan {
         model: scenario.load.clone(),
         slice: Slice::WHOLE,

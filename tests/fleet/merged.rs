@@ -1,0 +1,146 @@
+//! A run by several agents is the run of one machine.
+
+use super::{Fleet, reasons, record};
+use crate::process::Place;
+use crate::server::Server;
+use serde_json::Value;
+use std::path::Path;
+
+/// The paths that a server has seen, sorted.
+fn paths(server: &Server) -> Vec<String> {
+    let mut paths = server.paths();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn agents_ask_the_same_requests_as_one_machine() {
+    let fleet = Fleet::of(Place::busy(), 3, &["null"]);
+    let queries: String = (0..500).map(|number| format!("/q?n={number}\n")).collect();
+    fleet.place.file("q.txt", queries);
+    for job in [
+        vec!["--requests", "900", "--clients", "9"],
+        vec!["--requests", "700", "--rate", "700", "--arrivals", "poisson", "--seed", "7"],
+        vec!["--requests", "601", "--rate", "600", "--order", "shuffle"],
+    ] {
+        let (here, there) = (Server::ok(), Server::ok());
+        let (one, many) = (here.url() + "/", there.url() + "/");
+        let words = |url: &str| {
+            [&["load", url, "--queries", "q.txt"][..], &job]
+                .concat()
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let alone =
+            [words(&one), ["--threads", "3", "--json", "-", "--quiet"].map(str::to_owned).to_vec()]
+                .concat();
+        let alone = record(&fleet.place.run(alone));
+        let shared: Vec<String> = words(&many);
+        let shared = record(&fleet.run(&shared.iter().map(String::as_str).collect::<Vec<_>>()));
+        assert_eq!(shared["ledger"], alone["ledger"], "{job:?}: {}", reasons(&shared));
+        assert_eq!(paths(&there), paths(&here), "{job:?}");
+        assert_eq!(shared["scenario"]["seed"], alone["scenario"]["seed"]);
+    }
+}
+
+#[test]
+fn each_of_320_000_requests_is_accounted_for() {
+    let fleet = Fleet::of(Place::alone(), 4, &["null"]);
+    let ended = fleet.run(&["load", &fleet.target.url, "--requests", "320000", "--clients", "32"]);
+    let whole = record(&ended);
+    assert_eq!(whole["ledger"]["ok"], 320_000, "{}", reasons(&whole));
+    assert_eq!(whole["ledger"]["sent"], 320_000);
+    assert_eq!(whole["latency_ms"]["response"]["count"], 320_000);
+    let agents = whole["fleet"]["agents"].as_array().unwrap();
+    let sent: Vec<u64> =
+        agents.iter().map(|agent| agent["figures"]["sent"].as_u64().unwrap()).collect();
+    assert_eq!(sent, [80_000; 4]);
+    assert_eq!(fleet.target_requests(), 320_000);
+    assert!(whole["fleet"].get("troubles").is_none(), "{}", whole["fleet"]);
+    // Each agent keeps a record of its own part, with its place in the run.
+    let parts: Vec<Value> =
+        ["a", "b", "c", "d"].iter().map(|name| kept(&fleet.runs(name))).collect();
+    let own: u64 = parts.iter().map(|part| part["ledger"]["ok"].as_u64().unwrap()).sum();
+    assert_eq!(own, 320_000);
+    for (index, part) in parts.iter().enumerate() {
+        assert_eq!(part["scenario"]["slice"]["index"], index);
+        assert_eq!(part["scenario"]["slice"]["of"], 4);
+    }
+    // The journal of the coordinator has the seconds of all.
+    let folder = only_folder(&fleet.place.path().join("runs"));
+    let journal = std::fs::read_to_string(folder.join("intervals.ndjson")).unwrap();
+    let seconds = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ok: u64 = seconds.filter_map(|second| second["ledger"]["ok"].as_u64()).sum();
+    assert_eq!(ok, 320_000);
+}
+
+/// The only record in a folder.
+fn only_folder(runs: &Path) -> std::path::PathBuf {
+    let mut folders: Vec<_> = std::fs::read_dir(runs)
+        .unwrap_or_else(|error| panic!("{}: {error}", runs.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    assert_eq!(folders.len(), 1, "{folders:?}");
+    folders.remove(0)
+}
+
+fn kept(runs: &str) -> Value {
+    let text = std::fs::read_to_string(only_folder(Path::new(runs)).join("run.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Agents start together, and the page says how well; figures of agents that agree are not pointed out.
+#[test]
+fn the_page_has_a_line_for_each_agent_and_the_start_skew() {
+    let fleet = Fleet::of(Place::quiet(), 2, &["null"]);
+    let url = fleet.target.url.clone();
+    let words = [
+        "load",
+        &url,
+        "--rate",
+        "200",
+        "--duration",
+        "3s",
+        "--agents",
+        "2",
+        "--bus",
+        &fleet.bus(),
+        "--html",
+        "page.html",
+    ];
+    let ended = fleet.place.run(words);
+    let page = &ended.stdout;
+    assert!(page.contains("Agents") && page.contains("start skew: p99 "), "{ended:?}");
+    for name in ["a", "b"] {
+        let line = page
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} ")))
+            .unwrap_or_else(|| panic!("{page}"));
+        assert!(line.contains("300"), "{line}");
+    }
+    let html = fleet.place.read("page.html");
+    assert!(html.contains("Agents") && html.contains("own verdict"));
+}
+
+#[test]
+fn fbench_has_the_same_summary_from_agents() {
+    let fleet = Fleet::of(Place::busy(), 3, &["null"]);
+    for client in 0..6 {
+        fleet.place.file(&format!("query{client:03}.txt"), format!("/c{client}/1\n/c{client}/2\n"));
+    }
+    let (host, port) = (fleet.target.host.clone(), fleet.target.port.to_string());
+    let ended = fleet.run(&["fbench", "-n", "6", "-s", "2", "-q", "query%03d.txt", &host, &port]);
+    let whole = record(&ended);
+    assert_eq!(whole["fbench"]["clients"], 6, "{ended:?}");
+    assert_eq!(whole["ledger"]["failed"]["status"], 0);
+    assert!(whole["ledger"]["ok"].as_u64().unwrap() > 100);
+    let sent: u64 = whole["fleet"]["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| agent["figures"]["sent"].as_u64().unwrap())
+        .sum();
+    assert_eq!(whole["ledger"]["sent"], sent);
+}

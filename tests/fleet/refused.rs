@@ -1,0 +1,134 @@
+//! Runs that cannot take place: one clear line, before any load.
+
+use super::{Fleet, record};
+use crate::process::{Ended, Place};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+/// One line on stderr that holds these words, within ten seconds, and no request at the target.
+#[track_caller]
+fn refused(fleet: &Fleet, ended: &Ended, code: i32, words: &[&str]) {
+    assert_eq!(ended.code, Some(code), "{ended:?}");
+    let line = ended.stderr.trim_end();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    for word in words {
+        assert!(line.contains(word), "no {word:?} in {line}");
+    }
+    assert!(ended.took < Duration::from_secs(13), "{:?}", ended.took);
+    assert_eq!(fleet.target_requests(), 0);
+}
+
+#[test]
+fn too_few_agents_are_counted_and_named() {
+    let fleet = Fleet::of(Place::new(), 2, &["null"]);
+    let (bus, url) = (fleet.bus(), fleet.target.url.clone());
+    let words = ["load", &url, "--agents", "3", "--bus", &bus, "--agents-within", "2s"];
+    refused(&fleet, &fleet.place.run(words), 3, &["2 of 3 agents", ": a, b;", "plimsoll agent"]);
+}
+
+#[test]
+fn a_second_agent_of_the_same_name_takes_no_part() {
+    let mut fleet = Fleet::of(Place::new(), 1, &["null"]);
+    fleet.add("a", &[]);
+    let (bus, url) = (fleet.bus(), fleet.target.url.clone());
+    let words = ["load", &url, "--agents", "2", "--bus", &bus, "--agents-within", "2s"];
+    let ended = fleet.place.run(words).expect(3);
+    assert!(ended.stderr.contains("two agents are named a"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 2, "{}", ended.stderr);
+    let words = [
+        "load",
+        &url,
+        "--agents",
+        "1",
+        "--bus",
+        &bus,
+        "--requests",
+        "50",
+        "--clients",
+        "1",
+        "--json",
+        "-",
+        "--quiet",
+    ];
+    assert_eq!(record(&fleet.place.run(words))["ledger"]["ok"], 50);
+}
+
+#[test]
+fn an_agent_sends_load_only_to_targets_that_it_allows() {
+    let mut fleet = Fleet::of(Place::new(), 1, &["null"]);
+    let ended = fleet.run(&["load", "http://10.255.0.1:9/", "--duration", "1s"]);
+    refused(
+        &fleet,
+        &ended,
+        64,
+        &["agent a: ", "does not send load to 10.255.0.1", "--allow-target 10.255.0.1"],
+    );
+    // The list is the whole list.
+    fleet.agents.clear();
+    fleet.add("narrow", &["--allow-target", "10.0.0.0/8"]);
+    let url = fleet.target.url.clone();
+    let ended = fleet.run(&["load", &url, "--duration", "1s"]);
+    refused(&fleet, &ended, 64, &["agent narrow: ", "does not send load to 127.0.0.1"]);
+}
+
+#[test]
+fn an_agent_of_another_build_is_refused_with_both_named() {
+    let mut fleet = Fleet::of(Place::new(), 0, &["null"]);
+    // The same program with something behind its end is another file.
+    let other = fleet.place.path().join("other");
+    let mut bytes = std::fs::read(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
+    bytes.extend_from_slice(b"other");
+    std::fs::write(&other, bytes).unwrap();
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let bus = fleet.bus();
+    let command = fleet.place.program(&other, ["agent", "--bus", &bus, "--name", "old"]);
+    let agent = crate::process::Running::start(command, b"");
+    super::wait_until_idle(&agent, 1);
+    fleet.agents.push(("old".to_owned(), agent));
+    let url = fleet.target.url.clone();
+    let ended = fleet.run(&["load", &url, "--duration", "1s"]);
+    refused(&fleet, &ended, 3, &["agent old is another build", "; this is ", "program "]);
+}
+
+#[test]
+fn a_folder_that_an_agent_cannot_write_is_named_with_the_agent() {
+    let mut fleet = Fleet::of(Place::new(), 0, &["null"]);
+    fleet.place.file("q.txt", "/a\n/b\n");
+    // A file where the folder of received files should be.
+    let taken = fleet.place.file("taken", "").display().to_string();
+    fleet.add("full", &["--files", &taken]);
+    let url = fleet.target.url.clone();
+    let ended = fleet.run(&["load", &url, "--queries", "q.txt", "--duration", "1s"]);
+    refused(&fleet, &ended, 1, &["agent full: ", "taken"]);
+}
+
+#[test]
+fn a_flag_for_a_file_on_every_agent_is_refused() {
+    let fleet = Fleet::of(Place::new(), 1, &["null"]);
+    let (host, port) = (fleet.target.host.clone(), fleet.target.port.to_string());
+    fleet.place.file("q.txt", "/a\n");
+    let ended = fleet
+        .run(&["fbench", "-n", "2", "-s", "1", "-z", "-q", "q.txt", "-o", "out%d", &host, &port]);
+    refused(&fleet, &ended, 64, &["-o names a file", "leave it out with --agents"]);
+}
+
+#[test]
+fn more_agents_than_clients_are_refused_with_the_number() {
+    let fleet = Fleet::of(Place::new(), 3, &["null"]);
+    let url = fleet.target.url.clone();
+    let ended = fleet.run(&["load", &url, "--clients", "2", "--duration", "1s"]);
+    refused(&fleet, &ended, 64, &["2 clients cannot be shared out to 3 parts"]);
+}
+
+#[test]
+fn without_a_bus_the_way_to_start_one_is_named() {
+    let fleet = Fleet::of(Place::new(), 0, &["null"]);
+    let (url, port) = (fleet.target.url.clone(), crate::server::closed_port());
+    let bus = format!("nats://127.0.0.1:{port}");
+    let ended = fleet.place.run(["load", &url, "--agents", "1", "--bus", &bus]);
+    refused(&fleet, &ended, 4, &["no NATS server at", "plimsoll serve nats"]);
+    let ended = fleet.place.run(["agent", "--bus", &bus, "--wait", "1s"]);
+    refused(&fleet, &ended, 4, &["no NATS server at", "plimsoll serve nats"]);
+    let ended = fleet.place.run(["load", &url, "--agents", "1"]);
+    refused(&fleet, &ended, 64, &["--bus"]);
+}
