@@ -91,6 +91,8 @@ pub(crate) struct Agent {
     pub state: State,
     /// Reason why it is lost or aborted.
     pub trouble: Option<String>,
+    /// Exit code that it gave with the reason.
+    pub code: Option<u8>,
     pub ready: Option<Ready>,
     /// Phase whose start it has confirmed.
     pub armed: Option<u32>,
@@ -147,6 +149,7 @@ impl Coordinator {
                 here,
                 state: State::Joined,
                 trouble: None,
+                code: None,
                 ready: None,
                 armed: None,
                 late_ns: 0,
@@ -313,6 +316,7 @@ impl Coordinator {
         let agent = &mut self.agents[index];
         agent.state = State::Aborted;
         agent.trouble = Some(why.to_owned());
+        agent.code = Some(code);
         self.without(index, why, Some(code));
     }
 }

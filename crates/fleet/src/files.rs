@@ -3,6 +3,7 @@
 use crate::message::FileEntry;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plimsoll_core::system_error::with_advice;
 use ring::digest::{Context, SHA256};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +18,7 @@ pub const PIECE: usize = 1 << 20;
 #[derive(Debug, Error)]
 pub enum FileError {
     /// The operating system refused something.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", with_advice(source))]
     System {
         /// The file.
         path: String,

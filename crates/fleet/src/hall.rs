@@ -186,7 +186,8 @@ fn take(
 }
 
 fn too_few(found: &[Here], wanted: Wanted) -> HallError {
-    let names: Vec<&str> = found.iter().map(|here| here.name.as_str()).collect();
+    let mut names: Vec<&str> = found.iter().map(|here| here.name.as_str()).collect();
+    names.sort_by_key(|name| natural(name));
     HallError::TooFew {
         found: found.len(),
         wanted: wanted.agents,

@@ -65,8 +65,8 @@ impl Coordinator {
         }
         if let Some(gone) = self.agents.iter().find(|agent| agent.is_gone()) {
             let why = gone.trouble.clone().unwrap_or_default();
-            let why = format!("agent {}: {why}", gone.here.name);
-            self.refuse(&why, None);
+            let (why, code) = (format!("agent {}: {why}", gone.here.name), gone.code);
+            self.refuse(&why, code);
             return;
         }
         if phase.is_stopping {
