@@ -47,7 +47,7 @@ plimsoll measures how much load a search, recommendation or database system hold
   On many machines   plimsoll agent --bus URL there; load, fbench: --agents N --bus URL here
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
-  A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb | nats
+  A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
   Past runs          plimsoll runs; report [RUN] --format text|json|...; compare RUN RUN; size RUN
   Query files        plimsoll corpus | split-file | result-filter; other tools' results: import FILE
 

@@ -17,7 +17,8 @@ const INSTALL_EXAMPLES: &str = "\
 Examples:
   The files of all jobs:       plimsoll install
   Those of one, created again: plimsoll install fbench --force
-  A real engine as a target:   plimsoll install opensearch    (or elasticsearch, nats, postgresql, voltdb)
+  A real engine as a target:   plimsoll install opensearch    (or elasticsearch, postgresql, voltdb)
+  The server of the bus:       plimsoll install nats
 
 A run also creates missing files of its job. Engines are only installed if they are named, into
 $PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes Java, Maven and the network, and for nats Go.";
