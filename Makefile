@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN   := target/release/plimsoll
 # What tests and benchmarks need from Debian or Ubuntu: a program, and the package that has it.
-TEST_TOOLS  := chromium:chromium nginx:nginx-light openssl:openssl curl:curl jq:jq javac:default-jdk-headless mvn:maven pg_createcluster:postgresql bash:bash zsh:zsh fish:fish man:man-db groff:groff taskset:util-linux readelf:binutils git:git
+TEST_TOOLS  := chromium:chromium nginx:nginx-light openssl:openssl curl:curl jq:jq javac:default-jdk-headless mvn:maven pg_createcluster:postgresql bash:bash zsh:zsh fish:fish man:man-db groff:groff taskset:util-linux readelf:binutils git:git shellcheck:shellcheck systemd-analyze:systemd
 BENCH_TOOLS := chromium:chromium nginx:nginx-light wrk:wrk h2load:nghttp2-client ab:apache2-utils curl:curl python3:python3 javac:default-jdk-headless mvn:maven
 # What a release and its check need, beside zig, cargo-zigbuild and cargo-auditable, which it installs into target/dist-tools.
 DIST_TOOLS  := python3:python3-venv cc:gcc readelf:binutils git:git

@@ -8,11 +8,12 @@ use crate::process::Place;
 use regex::Regex;
 
 /// Examples that no test executes: a pattern of the line, and the reason.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 10] = [
     (r"^plimsoll install (opensearch|elasticsearch|voltdb|postgresql|nats)", "downloads an engine"),
     (r"^plimsoll serve (opensearch|elasticsearch)", "needs a download; tests/engines/nodes.rs"),
     (r"^plimsoll serve voltdb", "needs a download; tests/voltdb/real.rs"),
     (r"^plimsoll serve nats", "needs a download; tests/bus/serving.rs"),
+    (r"^plimsoll fleet up", "runs until Ctrl-C; tests/fleet/up.rs"),
     (r"^plimsoll ab .*http://old", "takes a minute; docs/ab.md has it, and is executed"),
     (r"^plimsoll ab .*-- seek", "takes a minute and a half; tests/ab/jobs.rs executes it"),
     (r"^plimsoll ab .*-- search", "takes more than a minute; tests/ab/jobs.rs executes it"),
@@ -234,6 +235,7 @@ executed! {
     corpus "corpus"
     fbench "fbench"
     feed "feed"
+    fleet "fleet"
     hello "hello"
     import "import"
     info "info"

@@ -52,6 +52,7 @@ executed! {
     outlets "docs/outlets.md"
     page_chapter "docs/page.md"
     performance "docs/performance.md"
+    placement "docs/placement.md"
     query_files "docs/query-files.md"
     rank "docs/rank.md"
     readme "README.md"
@@ -72,6 +73,9 @@ executed! {
 }
 
 fn executes(page: &str) {
+    if page == "docs/placement.md" {
+        crate::engines::install("nats");
+    }
     // Pilots beside other tests are so unsteady that few pairs have room in the budgets of this page.
     let place = if page == "docs/ab.md" { Place::quiet() } else { Place::new() };
     let mut session = Session::at(place);

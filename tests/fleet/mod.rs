@@ -1,9 +1,12 @@
 //! One run on several agents over a real nats-server: the same run as on one machine, and what is said when something is lost.
 
 mod lost;
+mod machines;
 mod merged;
 mod namespaces;
+mod pods;
 mod refused;
+mod up;
 
 use crate::bus::Server;
 use crate::process::{Ended, PATIENCE, Place, Running, Target, until};

@@ -44,7 +44,7 @@ plimsoll measures how much load a search, recommendation or database system hold
                      in order for each document, every operation accounted for
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
-  On many machines   plimsoll agent --bus URL there; load, fbench: --agents N --bus URL here
+  On many machines   plimsoll fleet up | render; load, fbench: --agents N --bus URL
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
   A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
@@ -73,7 +73,7 @@ const VERSION: &str = env!("PLIMSOLL_VERSION");
 
 /// All commands, in the order of the help. A job is added by its line here: its flags, its run, and the forms in which
 /// `report` and `compare` show its records.
-const COMMANDS: [Command; 29] = [
+const COMMANDS: [Command; 30] = [
     Command::of::<plimsoll_catalogue::RunArgs>(),
     Command::of::<plimsoll_catalogue::ListArgs>(),
     Command::of::<plimsoll_catalogue::InfoArgs>(),
@@ -91,6 +91,7 @@ const COMMANDS: [Command; 29] = [
     Command::of::<plimsoll_fbench::FbenchArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_ab::AbArgs>(),
     Command::of::<plimsoll_agent::AgentArgs>(),
+    Command::of::<plimsoll_agent::FleetArgs>(),
     Command::of::<serve::ServeArgs>(),
     Command::of::<report::ReportArgs>(),
     Command::of::<runs::RunsArgs>(),

@@ -50,6 +50,8 @@ pub struct AgentArgs {
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     name: Option<String>,
     /// End after one run
+    ///
+    /// The exit code is 0 if the agent has carried out its part; the coordinator judges the run.
     #[arg(long, help_heading = "Agent")]
     once: bool,
     /// Target to which this agent may send load [default: this machine only]
@@ -96,7 +98,9 @@ impl Job for AgentArgs {
         let Some(called) = called else { return Ok(exit::FINE) };
         let Called { coordinator, .. } = called;
         let post = Arc::new(AgentPost::start(bus, fleet, own, called, stop)?);
-        let code = self.part(&post, program).unwrap_or_else(|error| {
+        let part = self.part(&post, program);
+        let is_done = part.is_ok();
+        let code = part.unwrap_or_else(|error| {
             let error = targets::check().err().unwrap_or(error);
             let (line, code) = (one_line(&error), exit::of_error(&error));
             note(&format!("plimsoll: agent {name}, run {coordinator:016x}: {line}"));
@@ -106,10 +110,12 @@ impl Job for AgentArgs {
         // The coordinator's order to stop is no wish of the user.
         let is_ended = signals::is_stopped() && !post.was_told_to_stop();
         drop(post);
-        if self.once || is_ended {
-            return Ok(code);
+        match (is_ended, self.once) {
+            (true, _) => Ok(code),
+            // The coordinator judges the run. A scheduler that sees this process fail would end agents that are not done yet.
+            (false, true) => Ok(if is_done { exit::FINE } else { code }),
+            (false, false) => again(),
         }
-        again()
     }
 }
 

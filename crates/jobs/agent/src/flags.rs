@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Args, FromArgMatches as _};
 use plimsoll_bus::{BusAddress, CredentialWords, Credentials};
 use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls};
+use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
 use plimsoll_fleet::hall::FleetName;
 use plimsoll_job::usage::{unreachable, usage};
@@ -20,12 +21,16 @@ const PASSWORD: &str = "PLIMSOLL_BUS_PASSWORD";
 pub struct BusFlags {
     /// NATS server over which coordinator and agents talk: nats://HOST:PORT
     ///
-    /// tls://HOST:PORT for TLS. A token comes from PLIMSOLL_BUS_TOKEN, the password of --bus-user from PLIMSOLL_BUS_PASSWORD.
+    /// tls://HOST:PORT for TLS. A token comes from --bus-token-file or PLIMSOLL_BUS_TOKEN, the password of --bus-user from
+    /// PLIMSOLL_BUS_PASSWORD.
     #[arg(long, value_name = "URL", help_heading = "Fleet")]
     pub bus: Option<BusAddress>,
     /// Name of the fleet; coordinators use agents of their own fleet only
     #[arg(long, value_name = "NAME", default_value_t, help_heading = "Fleet")]
     pub fleet: FleetName,
+    /// File with the token for the bus [default: the token in PLIMSOLL_BUS_TOKEN]
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub bus_token_file: Option<PathBuf>,
     /// User of the bus
     #[arg(long, value_name = "NAME", help_heading = "Fleet")]
     pub bus_user: Option<String>,
@@ -58,7 +63,7 @@ impl BusFlags {
         let words = CredentialWords {
             user: self.bus_user.clone(),
             password: self.bus_user.as_ref().and_then(|_| std::env::var(PASSWORD).ok()),
-            token: std::env::var(TOKEN).ok(),
+            token: self.token()?,
             nkey_file: self.bus_nkey.clone(),
             creds_file: self.bus_creds.clone(),
         };
@@ -77,6 +82,15 @@ impl BusFlags {
             _ => unreachable(error.to_string()),
         })?;
         Ok(Arc::new(nats))
+    }
+
+    /// The token of the file, or that of the environment. A file is named on purpose, so it goes first.
+    fn token(&self) -> Result<Option<String>> {
+        let Some(file) = &self.bus_token_file else { return Ok(std::env::var(TOKEN).ok()) };
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            usage(format!("--bus-token-file {}: {}", file.display(), with_advice(&error)))
+        })?;
+        Ok(Some(text.trim().to_owned()))
     }
 }
 

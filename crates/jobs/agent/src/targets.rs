@@ -51,6 +51,14 @@ impl FromStr for AllowedTarget {
     }
 }
 
+/// Returns a target as it was written, for the command line of an agent.
+///
+/// # Errors
+/// A text that is no target, with the forms that are.
+pub fn written(text: &str) -> Result<String, String> {
+    text.parse::<AllowedTarget>().map(|_| text.to_owned())
+}
+
 fn host(text: &str) -> Result<String, String> {
     let is_good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '.' | '_');
     match !text.is_empty() && text.chars().all(is_good) {
