@@ -1,0 +1,261 @@
+//! Many simulated agents and a real coordinator over a real nats-server: what a coordinator needs, and where its limit is.
+//!
+//! `scale agents BUS AGENTS SECONDS` and, in another process, `scale coordinator BUS AGENTS SECONDS`. The coordinator prints one
+//! line of JSON. `make fleet-scale` runs both and writes the table of docs/scale.md.
+
+use plimsoll_bus::{Bus, BusAddress, Nats, NatsOptions, Subscription};
+use plimsoll_core::clock::{SECOND_NS, now_ns};
+use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::record::{FailureSample, Machine, Sink};
+use plimsoll_core::rng::Rng;
+use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_engine::run::RunEnd;
+use plimsoll_fleet::end::EndLine;
+use plimsoll_fleet::files::Outgoing;
+use plimsoll_fleet::hall::{FleetName, Wanted, find, process_number};
+use plimsoll_fleet::link::Packet;
+use plimsoll_fleet::member::{Member, Order};
+use plimsoll_fleet::message::{Build, Call, Here, Role, Up};
+use plimsoll_fleet::place::{CoordinatorPost, Setting};
+use plimsoll_record::Tool;
+use std::error::Error;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Agents of one connection to the bus.
+const AGENTS_EACH: usize = 100;
+/// Requests of an agent in a second.
+const REQUESTS: u64 = 10_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [role, bus, agents, seconds] = &words[..] else {
+        return Err("scale agents|coordinator BUS AGENTS SECONDS".into());
+    };
+    let (agents, seconds): (usize, u64) = (agents.parse()?, seconds.parse()?);
+    match role.as_str() {
+        "agents" => simulated(bus, agents, seconds),
+        "coordinator" => coordinator(bus, agents),
+        _ => Err("the first word is agents or coordinator".into()),
+    }
+}
+
+fn connect(bus: &str, name: &str) -> Result<Nats, Box<dyn Error>> {
+    let address: BusAddress = bus.parse()?;
+    let wait_for_server = Duration::from_secs(5);
+    Ok(Nats::connect(&NatsOptions { wait_for_server, ..NatsOptions::new(address, name) })?)
+}
+
+fn build() -> Build {
+    Build { tool: Tool::default(), program_sha256: "scale".to_owned() }
+}
+
+/// Seconds of an agent, made once: their forms, and the intervals.
+fn seconds_of(seed: u64) -> Vec<Interval> {
+    let mut rng = Rng::new(seed);
+    let second = |number: u64| {
+        let mut second = Interval::new(1);
+        (second.from_ns, second.to_ns) = (number * SECOND_NS, (number + 1) * SECOND_NS);
+        second.ledger.scheduled = REQUESTS;
+        (second.ledger.sent, second.ledger.ok) = (REQUESTS, REQUESTS);
+        for _ in 0..REQUESTS {
+            let time_ns = (rng.exponential() * 3e6) as u64 + 200_000;
+            second.classes[0].record_ok(time_ns, time_ns - 20_000);
+            second.lag.record(rng.below(60_000));
+        }
+        second
+    };
+    (0..4).map(second).collect()
+}
+
+struct Agent {
+    number: u64,
+    inbox: Box<dyn Subscription>,
+    member: Option<(Member, String)>,
+    start_ns: Option<u64>,
+    next: u64,
+    totals: Interval,
+    is_over: bool,
+}
+
+fn simulated(bus: &str, agents: usize, seconds: u64) -> Result<(), Box<dyn Error>> {
+    let made = Arc::new(seconds_of(1));
+    let threads: Vec<_> = (0..agents.div_ceil(AGENTS_EACH))
+        .map(|group| {
+            let (bus, made) = (bus.to_owned(), made.clone());
+            let first = group * AGENTS_EACH;
+            let count = AGENTS_EACH.min(agents - first);
+            std::thread::spawn(move || {
+                group_of(&bus, first, count, seconds, &made).map_err(|error| error.to_string())
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().map_err(|_| "a thread died")??;
+    }
+    Ok(())
+}
+
+fn group_of(
+    bus: &str,
+    first: usize,
+    count: usize,
+    seconds: u64,
+    made: &[Interval],
+) -> Result<(), Box<dyn Error>> {
+    let bus = connect(bus, "scale agents")?;
+    let fleet = FleetName::default();
+    let calls = bus.subscribe("plimsoll.default.call")?;
+    let mut agents = Vec::new();
+    for _ in 0..count {
+        let number = process_number();
+        let inbox = bus.subscribe(&fleet.inbox(number))?;
+        let totals = Interval::new(1);
+        let (member, start_ns, next, is_over) = (None, None, 0, false);
+        agents.push(Agent { number, inbox, member, start_ns, next, totals, is_over });
+    }
+    while agents.iter().any(|agent| !agent.is_over) {
+        while let Some(message) = calls.next(Duration::ZERO)? {
+            let call: Call = serde_json::from_slice(&message.payload)?;
+            for (index, agent) in agents.iter().enumerate().filter(|(_, a)| a.member.is_none()) {
+                let here = Here {
+                    coordinator: call.coordinator,
+                    agent: agent.number,
+                    name: format!("agent-{}", first + index),
+                    host: "simulated".to_owned(),
+                    pid: 0,
+                    role: Role::Load,
+                    build: build(),
+                };
+                let subject = format!("plimsoll.default.here.{:016x}", call.coordinator);
+                let _ = bus.publish(&subject, &serde_json::to_vec(&here)?);
+            }
+        }
+        for agent in agents.iter_mut().filter(|agent| !agent.is_over) {
+            step(agent, &bus, &fleet, seconds, made)?;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+fn step(
+    agent: &mut Agent,
+    bus: &Nats,
+    fleet: &FleetName,
+    seconds: u64,
+    made: &[Interval],
+) -> Result<(), Box<dyn Error>> {
+    while let Some(message) = agent.inbox.next(Duration::ZERO)? {
+        let Ok(packet) = Packet::decode(&message.payload) else { continue };
+        let (member, _) = agent.member.get_or_insert_with(|| {
+            let from = packet.from();
+            (Member::new(agent.number, from, now_ns()), fleet.inbox(from))
+        });
+        member.receive(&message.payload, now_ns());
+    }
+    let Some((member, to)) = &mut agent.member else { return Ok(()) };
+    let now = now_ns();
+    while let Some(start_ns) = agent.start_ns
+        && agent.next < seconds
+        && now >= start_ns + (agent.next + 1) * SECOND_NS
+    {
+        let mut second = made[(agent.next % made.len() as u64) as usize].clone();
+        (second.from_ns, second.to_ns) = (agent.next * SECOND_NS, (agent.next + 1) * SECOND_NS);
+        agent.next += 1;
+        agent.totals.merge(&second);
+        member.say(&Up::Second(Box::new(IntervalLine::from(&second))))?;
+        if agent.next == seconds {
+            let totals = agent.totals.clone();
+            let end = RunEnd { totals, measured_s: seconds as f64, ..RunEnd::default() };
+            member.ended(Ok(EndLine::from(&end)))?;
+            member.say(&Up::Finished { verdict: Verdict::new(VerdictKind::Valid, Vec::new()) })?;
+        }
+    }
+    for bytes in member.poll(now) {
+        let _ = bus.publish(to, &bytes);
+    }
+    while let Some(order) = member.next_order() {
+        match order {
+            Order::Plan(_) => member.at_line("key".to_owned(), Machine::default()),
+            Order::Start { at_ns } => agent.start_ns = Some(at_ns),
+            Order::Bye | Order::Abort { .. } => agent.is_over = true,
+            Order::Piece { .. } | Order::Stop => {}
+        }
+    }
+    if agent.is_over {
+        for bytes in member.poll(now_ns()) {
+            let _ = bus.publish(to, &bytes);
+        }
+    }
+    Ok(())
+}
+
+/// Counts what is shown, and when the last second came.
+#[derive(Default)]
+struct Counted {
+    seconds: u64,
+    requests: u64,
+    last_ns: u64,
+    start_ns: u64,
+}
+
+impl Sink for Counted {
+    fn counts_from(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+    }
+
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.seconds += 1;
+        self.requests += interval.ledger.ok;
+        self.last_ns = self.start_ns + interval.to_ns;
+        Ok(())
+    }
+
+    fn failure(&mut self, _: &FailureSample) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
+    let bus = Arc::new(connect(bus, "scale coordinator")?);
+    let (fleet, own) = (FleetName::default(), process_number());
+    let inbox = bus.subscribe(&fleet.inbox(own))?;
+    let wanted = Wanted { agents, within: Duration::from_secs(60) };
+    let found = find(&*bus, (&fleet, own), &build(), wanted, &|| false, &mut |_| {})?;
+    let (words, files) = (Vec::new(), Outgoing::default());
+    let run = "scale".to_owned();
+    let setting = Setting { bus, fleet, own, inbox, agents: found, run, words, files };
+    let began = cpu_s();
+    let post = CoordinatorPost::start(setting)?;
+    let mut counted = Counted::default();
+    let stop = AtomicBool::new(false);
+    let end = post.conduct("key".to_owned(), &mut counted, &mut |_| {}, &stop)?;
+    let result_after_s = now_ns().saturating_sub(counted.last_ns) as f64 / 1e9;
+    let (reports, troubles) = post.finish();
+    let skew_ns = |report: &plimsoll_fleet::coordinator::AgentReport| report.clock.1 / 2;
+    let mut skews: Vec<u64> = reports.iter().map(skew_ns).collect();
+    skews.sort_unstable();
+    let line = serde_json::json!({
+        "agents": agents,
+        "seconds": counted.seconds,
+        "requests": end.totals.ledger.ok,
+        "requests_shown": counted.requests,
+        "cpu_cores": (cpu_s() - began) / end.measured_s,
+        "rss_max_mb": plimsoll_engine::health::rss_max_bytes() as f64 / 1e6,
+        "bus_sent_mb": post.bytes_sent() as f64 / 1e6,
+        "result_after_s": result_after_s,
+        "clock_error_p99_ms": skews[skews.len() * 99 / 100] as f64 / 1e6,
+        "troubles": troubles,
+    });
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}
+
+/// CPU time of this process, s.
+fn cpu_s() -> f64 {
+    let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    own.tv_sec as f64 + own.tv_nsec as f64 / 1e9
+}
