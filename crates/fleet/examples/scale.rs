@@ -52,7 +52,28 @@ fn build() -> Build {
     Build { tool: Tool::default(), program_sha256: "scale".to_owned() }
 }
 
-/// Seconds of an agent, made once: their forms, and the intervals.
+/// Everything that an agent sends, made once: all agents send the same.
+struct Made {
+    seconds: Vec<IntervalLine>,
+    end: EndLine,
+}
+
+impl Made {
+    fn of(seconds: u64) -> Self {
+        let some = seconds_of(1);
+        let mut totals = Interval::new(1);
+        let mut lines = Vec::new();
+        for number in 0..seconds {
+            let mut second = some[(number % some.len() as u64) as usize].clone();
+            (second.from_ns, second.to_ns) = (number * SECOND_NS, (number + 1) * SECOND_NS);
+            totals.merge(&second);
+            lines.push(IntervalLine::from(&second));
+        }
+        let end = RunEnd { totals, measured_s: seconds as f64, ..RunEnd::default() };
+        Self { seconds: lines, end: EndLine::from(&end) }
+    }
+}
+
 fn seconds_of(seed: u64) -> Vec<Interval> {
     let mut rng = Rng::new(seed);
     let second = |number: u64| {
@@ -76,19 +97,18 @@ struct Agent {
     member: Option<(Member, String)>,
     start_ns: Option<u64>,
     next: u64,
-    totals: Interval,
     is_over: bool,
 }
 
 fn simulated(bus: &str, agents: usize, seconds: u64) -> Result<(), Box<dyn Error>> {
-    let made = Arc::new(seconds_of(1));
+    let made = Arc::new(Made::of(seconds));
     let threads: Vec<_> = (0..agents.div_ceil(AGENTS_EACH))
         .map(|group| {
             let (bus, made) = (bus.to_owned(), made.clone());
             let first = group * AGENTS_EACH;
             let count = AGENTS_EACH.min(agents - first);
             std::thread::spawn(move || {
-                group_of(&bus, first, count, seconds, &made).map_err(|error| error.to_string())
+                group_of(&bus, first, count, &made).map_err(|error| error.to_string())
             })
         })
         .collect();
@@ -98,13 +118,7 @@ fn simulated(bus: &str, agents: usize, seconds: u64) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-fn group_of(
-    bus: &str,
-    first: usize,
-    count: usize,
-    seconds: u64,
-    made: &[Interval],
-) -> Result<(), Box<dyn Error>> {
+fn group_of(bus: &str, first: usize, count: usize, made: &Made) -> Result<(), Box<dyn Error>> {
     let bus = connect(bus, "scale agents")?;
     let fleet = FleetName::default();
     let calls = bus.subscribe("plimsoll.default.call")?;
@@ -112,9 +126,8 @@ fn group_of(
     for _ in 0..count {
         let number = process_number();
         let inbox = bus.subscribe(&fleet.inbox(number))?;
-        let totals = Interval::new(1);
         let (member, start_ns, next, is_over) = (None, None, 0, false);
-        agents.push(Agent { number, inbox, member, start_ns, next, totals, is_over });
+        agents.push(Agent { number, inbox, member, start_ns, next, is_over });
     }
     while agents.iter().any(|agent| !agent.is_over) {
         while let Some(message) = calls.next(Duration::ZERO)? {
@@ -134,7 +147,7 @@ fn group_of(
             }
         }
         for agent in agents.iter_mut().filter(|agent| !agent.is_over) {
-            step(agent, &bus, &fleet, seconds, made)?;
+            step(agent, &bus, &fleet, made)?;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -145,8 +158,7 @@ fn step(
     agent: &mut Agent,
     bus: &Nats,
     fleet: &FleetName,
-    seconds: u64,
-    made: &[Interval],
+    made: &Made,
 ) -> Result<(), Box<dyn Error>> {
     while let Some(message) = agent.inbox.next(Duration::ZERO)? {
         let Ok(packet) = Packet::decode(&message.payload) else { continue };
@@ -159,18 +171,14 @@ fn step(
     let Some((member, to)) = &mut agent.member else { return Ok(()) };
     let now = now_ns();
     while let Some(start_ns) = agent.start_ns
-        && agent.next < seconds
+        && (agent.next as usize) < made.seconds.len()
         && now >= start_ns + (agent.next + 1) * SECOND_NS
     {
-        let mut second = made[(agent.next % made.len() as u64) as usize].clone();
-        (second.from_ns, second.to_ns) = (agent.next * SECOND_NS, (agent.next + 1) * SECOND_NS);
+        let second = made.seconds[agent.next as usize].clone();
         agent.next += 1;
-        agent.totals.merge(&second);
-        member.say(&Up::Second(Box::new(IntervalLine::from(&second))))?;
-        if agent.next == seconds {
-            let totals = agent.totals.clone();
-            let end = RunEnd { totals, measured_s: seconds as f64, ..RunEnd::default() };
-            member.ended(Ok(EndLine::from(&end)))?;
+        member.say(&Up::Second(Box::new(second)))?;
+        if agent.next as usize == made.seconds.len() {
+            member.ended(Ok(made.end.clone()))?;
             member.say(&Up::Finished { verdict: Verdict::new(VerdictKind::Valid, Vec::new()) })?;
         }
     }
@@ -248,7 +256,8 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
         "bus_sent_mb": post.bytes_sent() as f64 / 1e6,
         "result_after_s": result_after_s,
         "clock_error_p99_ms": skews[skews.len() * 99 / 100] as f64 / 1e6,
-        "troubles": troubles,
+        "troubles": troubles.len(),
+        "first_trouble": troubles.first(),
     });
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())

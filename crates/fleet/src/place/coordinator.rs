@@ -39,8 +39,8 @@ impl Machine for Seat {
         packets.into_iter().map(|(agent, bytes)| (self.fleet.inbox(agent), bytes)).collect()
     }
 
-    fn due_ns(&self, now_ns: u64) -> u64 {
-        self.coordinator.due_ns(now_ns)
+    fn due_ns(&self, _now_ns: u64) -> u64 {
+        self.coordinator.due_ns()
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
     let troubles = record.job_results.fleet().map(|fleet| fleet.troubles.clone());
     let troubles = troubles.unwrap_or_default();
     if !troubles.is_empty() && record.verdict.kind != VerdictKind::Void {
-        let mut reasons = troubles;
+        let mut reasons = some_of(troubles);
         if record.verdict.kind != VerdictKind::Valid {
             reasons.append(&mut record.verdict.reasons);
         }
@@ -60,6 +60,17 @@ pub(super) fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
         let bounds = record.verdict.bounds.take();
         record.verdict = Verdict { bounds, ..verdict };
     }
+}
+
+/// The first of many reasons; the record has all of them.
+fn some_of(mut troubles: Vec<String>) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let left_out = troubles.len().saturating_sub(SHOWN);
+    if left_out > 1 {
+        troubles.truncate(SHOWN);
+        troubles.push(format!("{left_out} more agents were lost; the record names them"));
+    }
+    troubles
 }
 
 fn ms(ns: u64) -> f64 {
