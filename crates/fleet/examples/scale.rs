@@ -1,7 +1,7 @@
 //! Many simulated agents and a real coordinator over a real nats-server: what a coordinator needs, and where its limit is.
 //!
-//! `scale agents BUS AGENTS SECONDS` and, in another process, `scale coordinator BUS AGENTS SECONDS`. The coordinator prints one
-//! line of JSON. `make fleet-scale` runs both and writes the table of docs/scale.md.
+//! `scale table PAGE AGENTS...` starts a nats-server and, for each number of agents, both sides in processes of their own, and
+//! writes a table into a page (`make fleet-scale`). The sides are `scale agents BUS AGENTS SECONDS` and `scale coordinator BUS AGENTS`.
 
 use plimsoll_bus::{Bus, BusAddress, Nats, NatsOptions, Subscription};
 use plimsoll_core::clock::{SECOND_NS, now_ns};
@@ -19,7 +19,10 @@ use plimsoll_fleet::message::{Build, Call, Here, Role, Up};
 use plimsoll_fleet::place::{CoordinatorPost, Setting};
 use plimsoll_record::Tool;
 use std::error::Error;
+use serde_json::Value;
 use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -31,15 +34,61 @@ const REQUESTS: u64 = 10_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [role, bus, agents, seconds] = &words[..] else {
-        return Err("scale agents|coordinator BUS AGENTS SECONDS".into());
-    };
-    let (agents, seconds): (usize, u64) = (agents.parse()?, seconds.parse()?);
-    match role.as_str() {
-        "agents" => simulated(bus, agents, seconds),
-        "coordinator" => coordinator(bus, agents),
-        _ => Err("the first word is agents or coordinator".into()),
+    match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["agents", bus, agents, seconds] => simulated(bus, agents.parse()?, seconds.parse()?),
+        ["coordinator", bus, agents] => coordinator(bus, agents.parse()?),
+        ["table", page, agents @ ..] => table(page, agents),
+        _ => Err("scale table PAGE AGENTS..., agents BUS AGENTS SECONDS, coordinator BUS AGENTS".into()),
     }
+}
+
+/// Length of each run, s.
+const SECONDS: u64 = 20;
+
+/// A process that is ended when it is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn table(page: &str, agents: &[&str]) -> Result<(), Box<dyn Error>> {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let server = Path::new("target/clients/nats/nats-server");
+    let mut server = Command::new(server);
+    server.args(["-a", "127.0.0.1", "-p", &port]).stderr(Stdio::null());
+    let _server = Ended(server.spawn().map_err(|error| format!("nats-server: {error}; run: make test-tools"))?);
+    let bus = format!("nats://127.0.0.1:{port}");
+    let own = std::env::current_exe()?;
+    let mut text = "| agents | CPU of the coordinator, cores | per agent-second | memory | received per agent-second | sent per agent-second | result after the end | lost |\n|---|---|---|---|---|---|---|---|\n".to_owned();
+    for count in agents {
+        let mut side = Command::new(&own);
+        let _agents = Ended(side.args(["agents", &bus, count, &SECONDS.to_string()]).spawn()?);
+        std::thread::sleep(Duration::from_secs(2));
+        let done = Command::new(&own).args(["coordinator", &bus, count]).output()?;
+        let line: Value = serde_json::from_slice(&done.stdout)?;
+        let number = |field: &str| line[field].as_f64().unwrap_or(f64::NAN);
+        let each = number("agents") * number("seconds");
+        text += &format!(
+            "| {count} | {:.2} | {:.0} us | {:.0} MB | {:.0} B | {:.0} B | {:.2} s | {} |\n",
+            number("cpu_cores"),
+            number("cpu_cores") * number("seconds") / each * 1e6,
+            number("rss_max_mb"),
+            number("bus_received_mb") * 1e6 / each,
+            number("bus_sent_mb") * 1e6 / each,
+            number("result_after_s"),
+            line["troubles"],
+        );
+    }
+    let machine = plimsoll_engine::health::machine();
+    let today = plimsoll_core::clock::format_utc(plimsoll_core::clock::wall_us());
+    text += &format!("\n*Printed on {} on {} processors ({}); the agents, their histograms of 10,000 requests a second and the server ran on the same ones.*\n", &today[..10], machine.cpus, machine.cpu);
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(plimsoll_zoo::page::refresh(page, "fleet-scale", &text)?)
 }
 
 fn connect(bus: &str, name: &str) -> Result<Nats, Box<dyn Error>> {
@@ -253,7 +302,8 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
         "requests_shown": counted.requests,
         "cpu_cores": (cpu_s() - began) / end.measured_s,
         "rss_max_mb": plimsoll_engine::health::rss_max_bytes() as f64 / 1e6,
-        "bus_sent_mb": post.bytes_sent() as f64 / 1e6,
+        "bus_sent_mb": post.bytes().0 as f64 / 1e6,
+        "bus_received_mb": post.bytes().1 as f64 / 1e6,
         "result_after_s": result_after_s,
         "clock_error_p99_ms": skews[skews.len() * 99 / 100] as f64 / 1e6,
         "troubles": troubles.len(),

@@ -16,6 +16,8 @@ pub struct FleetResult {
     pub start_skew_max_ms: f64,
     /// Bytes that the coordinator sent to the bus.
     pub bus_sent_bytes: u64,
+    /// Bytes that came to the coordinator from the bus.
+    pub bus_received_bytes: u64,
     /// Reasons why the run is not whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<String>,

@@ -202,10 +202,10 @@ impl CoordinatorPost {
         }
     }
 
-    /// Bytes that this process has handed to the bus.
+    /// Bytes that this process has handed to the bus, and that came from it.
     #[must_use]
-    pub fn bytes_sent(&self) -> u64 {
-        self.post.bytes_sent()
+    pub fn bytes(&self) -> (u64, u64) {
+        self.post.bytes()
     }
 
     fn troubles(&self) -> std::sync::MutexGuard<'_, Vec<String>> {

@@ -21,7 +21,8 @@ pub(super) fn put(results: &mut JobResults, warnings: &mut Vec<String>) -> Vec<A
         agents: (1..).zip(&reports).map(|(number, report)| agent(report, number, of)).collect(),
         start_skew_p99_ms: skews_ms.get(p99).copied().unwrap_or(0.0),
         start_skew_max_ms: skews_ms.last().copied().unwrap_or(0.0),
-        bus_sent_bytes: post.bytes_sent(),
+        bus_sent_bytes: post.bytes().0,
+        bus_received_bytes: post.bytes().1,
         troubles,
     };
     warnings.extend(fleet.apart());
