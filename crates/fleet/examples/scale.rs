@@ -18,8 +18,8 @@ use plimsoll_fleet::member::{Member, Order};
 use plimsoll_fleet::message::{Build, Call, Here, Role, Up};
 use plimsoll_fleet::place::{CoordinatorPost, Setting};
 use plimsoll_record::Tool;
-use std::error::Error;
 use serde_json::Value;
+use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -38,7 +38,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["agents", bus, agents, seconds] => simulated(bus, agents.parse()?, seconds.parse()?),
         ["coordinator", bus, agents] => coordinator(bus, agents.parse()?),
         ["table", page, agents @ ..] => table(page, agents),
-        _ => Err("scale table PAGE AGENTS..., agents BUS AGENTS SECONDS, coordinator BUS AGENTS".into()),
+        _ => {
+            Err("scale table PAGE AGENTS..., agents BUS AGENTS SECONDS, coordinator BUS AGENTS"
+                .into())
+        }
     }
 }
 
@@ -61,7 +64,9 @@ fn table(page: &str, agents: &[&str]) -> Result<(), Box<dyn Error>> {
     let server = Path::new("target/clients/nats/nats-server");
     let mut server = Command::new(server);
     server.args(["-a", "127.0.0.1", "-p", &port]).stderr(Stdio::null());
-    let _server = Ended(server.spawn().map_err(|error| format!("nats-server: {error}; run: make test-tools"))?);
+    let _server = Ended(
+        server.spawn().map_err(|error| format!("nats-server: {error}; run: make test-tools"))?,
+    );
     let bus = format!("nats://127.0.0.1:{port}");
     let own = std::env::current_exe()?;
     let mut text = "| agents | CPU of the coordinator, cores | per agent-second | memory | received per agent-second | sent per agent-second | result after the end | lost |\n|---|---|---|---|---|---|---|---|\n".to_owned();
@@ -86,7 +91,12 @@ fn table(page: &str, agents: &[&str]) -> Result<(), Box<dyn Error>> {
     }
     let machine = plimsoll_engine::health::machine();
     let today = plimsoll_core::clock::format_utc(plimsoll_core::clock::wall_us());
-    text += &format!("\n*Printed on {} on {} processors ({}); the agents, their histograms of 10,000 requests a second and the server ran on the same ones.*\n", &today[..10], machine.cpus, machine.cpu);
+    text += &format!(
+        "\n*Printed on {} on {} processors ({}); the agents, their histograms of 10,000 requests a second and the server ran on the same ones.*\n",
+        &today[..10],
+        machine.cpus,
+        machine.cpu
+    );
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(plimsoll_zoo::page::refresh(page, "fleet-scale", &text)?)
 }

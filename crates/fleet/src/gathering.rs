@@ -49,7 +49,9 @@ pub struct Figures {
 }
 
 impl Figures {
-    fn of(end: &RunEnd) -> Self {
+    /// Those of a part that has ended.
+    #[must_use]
+    pub fn of(end: &RunEnd) -> Self {
         let all = end.totals.all_classes();
         Self {
             ledger: end.totals.ledger,

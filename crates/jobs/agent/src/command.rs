@@ -95,7 +95,7 @@ impl Job for AgentArgs {
         let called = waiting.wait(&*bus, fleet, &here, &signals::is_stopped)?;
         let Some(called) = called else { return Ok(exit::FINE) };
         let Called { coordinator, .. } = called;
-        let post = Arc::new(AgentPost::start(bus, fleet, own, called, stop)?);
+        let post = Arc::new(AgentPost::start(bus, fleet, (own, &name), called, stop)?);
         let code = self.part(&post, program).unwrap_or_else(|error| {
             let error = targets::check().err().unwrap_or(error);
             let (line, code) = (one_line(&error), exit::of_error(&error));
