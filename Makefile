@@ -9,7 +9,7 @@ BENCH_TOOLS := chromium:chromium nginx:nginx-light wrk:wrk h2load:nghttp2-client
 DIST_TOOLS  := python3:python3-venv cc:gcc readelf:binutils git:git
 CHECK_TOOLS := $(DIST_TOOLS) skopeo:skopeo umoci:umoci dpkg:dpkg rpm:rpm zsh:zsh fish:fish man:man-db groff:groff unshare:util-linux curl:curl
 
-.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk
+.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk fleet-simulate fleet-scale
 
 all: build
 
@@ -125,6 +125,18 @@ dist-against: build
 # machine that nobody else uses. Writes its table into docs/verdicts.md. As root also quotas, few ports, and disks.
 sabotage: build
 	$(CARGO) run --release --locked --package plimsoll-sabotage -- all --page docs/verdicts.md
+
+# 10,000 simulated runs of a fleet with faults of the bus, of agents and of clocks (SEEDS=...); a few minutes. See docs/fleet.md.
+fleet-simulate: export PLIMSOLL_FLEET_SEEDS = $(or $(SEEDS),10000)
+fleet-simulate: export MALLOC_MMAP_THRESHOLD_ ?= 1000000000
+fleet-simulate: export MALLOC_TRIM_THRESHOLD_ ?= 1000000000
+fleet-simulate:
+	$(CARGO) test --release --locked --package plimsoll-fleet --test simulated -- --nocapture
+
+# A coordinator beside 10 to 3,000 simulated agents over a real nats-server (AGENTS='10 100'); two minutes on a quiet machine. Writes
+# its table into docs/scale.md.
+fleet-scale: test-tools
+	$(CARGO) run --release --locked --package plimsoll-fleet --example scale -- table docs/scale.md $(or $(AGENTS),10 100 300 1000 2000 3000)
 
 # The engine, its codecs and its sessions on virtual time against peers that fail on purpose: SEEDS runs of each part. Writes its
 # tables into docs/reliability.md if all parts are run. PART=http2 runs one part, FROM=1000 begins at that seed, and PART=http2

@@ -164,6 +164,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("outlets", "core record"),
     ("live", "core"),
     ("bus", "core"),
+    ("fleet", "bus core engine record wire"),
     ("resources", "core record"),
     ("scan", ""),
     ("jobs/visit", "core record wire engine workloads report job"),
@@ -176,9 +177,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("jobs/size", "core record decide report job"),
     ("jobs/rank", "core record wire engine workloads report job"),
     ("jobs/ab", "core decide record engine report job"),
+    ("jobs/agent", "bus core engine fleet job"),
     ("jobs/mix", "core record wire engine workloads report job feed"),
     ("catalogue", "core record wire engine workloads report job load feed mix"),
-    ("jobs/job", "core record wire engine workloads report html outlets live resources"),
+    ("jobs/job", "core record wire engine fleet workloads report html outlets live resources"),
     ("servers/serving", "core"),
     ("servers/probe", "serving"),
     ("servers/stations", "core serving"),
@@ -200,7 +202,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "cli",
-        "core workloads record decide job catalogue rank ab seek size fbench load search voter feed visit report import serving front stations ranker voterdb vespa elastic",
+        "core workloads record decide job catalogue agent rank ab seek size fbench load search voter feed visit report import serving front stations ranker voterdb vespa elastic",
     ),
 ];
 

@@ -75,6 +75,60 @@ fn each_of_320_000_requests_is_accounted_for() {
     assert_eq!(ok, 320_000);
 }
 
+/// Whoever lost the coordinator has the whole all the same.
+#[test]
+fn the_records_of_the_agents_make_the_same_whole_afterwards() {
+    let fleet = Fleet::of(Place::quiet(), 3, &["null"]);
+    let url = fleet.target.url.clone();
+    let words = ["load", &url, "--rate", "300", "--duration", "4s", "--slo", "errors=1%"];
+    let whole = record(&fleet.run(&words));
+    let names = ["a", "b", "c"];
+    let folders: Vec<String> = names
+        .iter()
+        .map(|name| only_folder(Path::new(&fleet.runs(name))).display().to_string())
+        .collect();
+    let merge = |folders: &[String], more: &[&str]| {
+        let words = [
+            &["report", "--merge"][..],
+            &folders.iter().map(String::as_str).collect::<Vec<_>>(),
+            more,
+        ];
+        fleet.place.run(words.concat())
+    };
+    let merged = record(&merge(&folders, &["--format", "json"]).expect(0));
+    for field in [
+        "ledger",
+        "histograms",
+        "latency_ms",
+        "counters",
+        "statuses",
+        "class_names",
+        "slo",
+        "bytes",
+    ] {
+        assert_eq!(merged[field], whole[field], "{field}");
+    }
+    assert_eq!(merged["fleet"]["run"], whole["fleet"]["run"]);
+    assert!(merged["scenario"].get("slice").is_none());
+    // In any order, as a page, and with a part that is missing.
+    let page = merge(&[folders[2].clone(), folders[0].clone(), folders[1].clone()], &[]).expect(0);
+    assert!(page.stdout.contains("Agents") && page.stdout.contains("1,200"), "{}", page.stdout);
+    let part = record(&merge(&folders[..2], &["--format", "json"]).expect(0));
+    assert_eq!(part["verdict"]["kind"], "partial");
+    assert!(reasons(&part).contains("no record of part 3 of 3"), "{}", reasons(&part));
+    for (words, word) in [
+        (vec![folders[0].clone(), folders[0].clone()], "are both part 1/3"),
+        (vec![fleet.place.path().join("runs").display().to_string()], "run.json"),
+        (
+            vec![only_folder(&fleet.place.path().join("runs")).display().to_string()],
+            "is not the record of an agent",
+        ),
+    ] {
+        let ended = merge(&words, &[]).expect(64);
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+}
+
 /// The only record in a folder.
 fn only_folder(runs: &Path) -> std::path::PathBuf {
     let mut folders: Vec<_> = std::fs::read_dir(runs)

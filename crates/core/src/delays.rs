@@ -3,7 +3,7 @@
 //! Each part is a distribution over the requests of a stretch. Times below [`NOTICED_NS`] are not recorded: on a
 //! machine that is fit for measuring almost all of them are, and a histogram that stays empty costs nothing.
 
-use crate::histogram::{DecodeError, Histogram, decode_some, encode_some};
+use crate::histogram::{DecodeError, Histogram, add_some, encode_some};
 use serde::{Deserialize, Serialize};
 
 /// Shortest delay that is worth a place in a histogram, ns.
@@ -103,17 +103,28 @@ impl From<&Delays> for DelaysLine {
     }
 }
 
+impl Delays {
+    /// Adds what a line holds to delays that are empty.
+    ///
+    /// # Errors
+    /// When a histogram cannot be read.
+    pub(crate) fn refill(&mut self, line: &DelaysLine) -> Result<(), DecodeError> {
+        add_some(&mut self.receive, &line.receive)?;
+        add_some(&mut self.send, &line.send)?;
+        add_some(&mut self.starved, &line.starved)?;
+        add_some(&mut self.connection, &line.connection)?;
+        self.disturbed = line.disturbed;
+        Ok(())
+    }
+}
+
 impl TryFrom<&DelaysLine> for Delays {
     type Error = DecodeError;
 
     fn try_from(line: &DelaysLine) -> Result<Self, DecodeError> {
-        Ok(Self {
-            receive: decode_some(&line.receive)?,
-            send: decode_some(&line.send)?,
-            starved: decode_some(&line.starved)?,
-            connection: decode_some(&line.connection)?,
-            disturbed: line.disturbed,
-        })
+        let mut delays = Self::default();
+        delays.refill(line)?;
+        Ok(delays)
     }
 }
 

@@ -277,12 +277,12 @@ pub fn encode_some(histogram: &Histogram) -> String {
     if histogram.is_empty() { String::new() } else { histogram.encode() }
 }
 
-/// Reads what [`encode_some`] wrote.
+/// Adds what [`encode_some`] wrote.
 ///
 /// # Errors
 /// As [`Histogram::decode`].
-pub fn decode_some(text: &str) -> Result<Histogram, DecodeError> {
-    if text.is_empty() { Ok(Histogram::new()) } else { Histogram::decode(text) }
+pub fn add_some(histogram: &mut Histogram, text: &str) -> Result<(), DecodeError> {
+    if text.is_empty() { Ok(()) } else { histogram.add_encoded(text) }
 }
 
 /// A latency distribution in milliseconds, as records and reports show it.

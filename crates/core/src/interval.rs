@@ -8,7 +8,7 @@ pub use fingerprint::Fingerprint;
 
 use crate::clock::MILLISECOND_NS;
 use crate::delays::{Delays, DelaysLine};
-use crate::histogram::{DecodeError, Histogram, LatencySummary, Run, decode_some, encode_some};
+use crate::histogram::{DecodeError, Histogram, LatencySummary, Run, add_some, encode_some};
 use crate::ledger::Ledger;
 use crate::outcome::ServerTime;
 use serde::{Deserialize, Serialize};
@@ -434,42 +434,45 @@ impl From<&Interval> for IntervalLine {
     }
 }
 
+impl Interval {
+    /// Becomes what a line holds, in the memory that it has: a reader of many lines takes none for each.
+    ///
+    /// # Errors
+    /// When a histogram cannot be read; then the content is undefined.
+    pub fn refill(&mut self, line: &IntervalLine) -> Result<(), DecodeError> {
+        self.clear();
+        self.from_ns = (line.from_s * 1e9).round() as u64;
+        self.to_ns = (line.to_s * 1e9).round() as u64;
+        (self.phase, self.in_flight) = (line.phase, line.in_flight);
+        (self.ledger, self.counters) = (line.ledger, line.counters);
+        self.lag.add_encoded(&line.lag)?;
+        self.delays.refill(&line.delays)?;
+        add_some(&mut self.unserved, &line.unserved)?;
+        self.statuses.clone_from(&line.statuses);
+        self.classes.resize_with(line.classes.len(), ClassPart::default);
+        for (class, line) in self.classes.iter_mut().zip(&line.classes) {
+            class.ledger = line.ledger;
+            (class.zero_hits, class.hits_known) = (line.zero_hits, line.hits_known);
+            class.service_sum_ns = line.service_sum_ns;
+            (class.service_min_ns, class.service_max_ns) =
+                (line.service_min_ns, line.service_max_ns);
+            class.failed_min_ns = line.failed_min_ns;
+            class.response.add_encoded(&line.response)?;
+            class.service.add_encoded(&line.service)?;
+            class.failed.add_encoded(&line.failed)?;
+            class.server = line.server.as_ref().map(read_server).transpose()?;
+        }
+        Ok(())
+    }
+}
+
 impl TryFrom<&IntervalLine> for Interval {
     type Error = DecodeError;
 
     fn try_from(line: &IntervalLine) -> Result<Self, DecodeError> {
-        let classes = line
-            .classes
-            .iter()
-            .map(|c| {
-                Ok(ClassPart {
-                    ledger: c.ledger,
-                    zero_hits: c.zero_hits,
-                    hits_known: c.hits_known,
-                    service_sum_ns: c.service_sum_ns,
-                    service_min_ns: c.service_min_ns,
-                    service_max_ns: c.service_max_ns,
-                    failed_min_ns: c.failed_min_ns,
-                    response: Histogram::decode(&c.response)?,
-                    service: Histogram::decode(&c.service)?,
-                    failed: Histogram::decode(&c.failed)?,
-                    server: c.server.as_ref().map(read_server).transpose()?,
-                })
-            })
-            .collect::<Result<Vec<_>, DecodeError>>()?;
-        Ok(Self {
-            from_ns: (line.from_s * 1e9).round() as u64,
-            to_ns: (line.to_s * 1e9).round() as u64,
-            phase: line.phase,
-            in_flight: line.in_flight,
-            ledger: line.ledger,
-            counters: line.counters,
-            lag: Histogram::decode(&line.lag)?,
-            delays: Delays::try_from(&line.delays)?,
-            unserved: decode_some(&line.unserved)?,
-            statuses: line.statuses.clone(),
-            classes,
-        })
+        let mut interval = Self::default();
+        interval.refill(line)?;
+        Ok(interval)
     }
 }
 

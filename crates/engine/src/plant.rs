@@ -146,7 +146,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
     }
 
     /// Number of connections that this part of an order begins with, and how many it may come to need: as many as requests can be
-    /// under way while the slowest of them is still in time (Little 1961), and half as many again. A request that waits for
+    /// in flight while the slowest of them is still in time (Little 1961), and half as many again. A request that waits for
     /// one of them is late anyway; where a class has no limit on its time, that one is its timeout.
     fn connections(&self, order: &Order) -> (u32, u32) {
         if self.plan.connections_fixed {

@@ -14,7 +14,7 @@ use plimsoll_core::record::FailureSample;
 use plimsoll_core::verdict::Verdict;
 use serde_json::Value;
 pub use settled::{AgentReport, of_agents};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Silence after which an agent is lost, ns.
 pub const SILENT_NS: u64 = 10 * SECOND_NS;
@@ -29,6 +29,9 @@ const LEAD_EACH_NS: u64 = 2 * MILLISECOND_NS;
 const CONFIRMED_NS: u64 = 50 * MILLISECOND_NS;
 /// Longest time by which an agent may start late, its clock's error included, ns.
 pub const LATE_MAX_NS: u64 = 50 * MILLISECOND_NS;
+
+/// Interval at which all links and limits are looked at, ns.
+const SWEEP_NS: u64 = 20 * MILLISECOND_NS;
 
 /// State of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,6 +130,14 @@ impl Agent {
 /// The coordinator of one run.
 pub struct Coordinator {
     agents: Vec<Agent>,
+    /// Index of each agent by the number of its process.
+    places: HashMap<u64, usize>,
+    /// Agents whose link has something to send.
+    touched: BTreeSet<usize>,
+    /// True if a state may have changed.
+    is_stirred: bool,
+    /// Time at which all links and limits are looked at, ns.
+    sweep_ns: u64,
     phase: Option<Phase>,
     phases: u32,
     events: VecDeque<Event>,
@@ -161,8 +172,13 @@ impl Coordinator {
             agent.send(&Down::Plan(Box::new(plan)))?;
             agents.push(agent);
         }
+        let places = (0..).zip(&agents).map(|(index, agent)| (agent.here.agent, index)).collect();
         Ok(Self {
             agents,
+            places,
+            touched: BTreeSet::new(),
+            is_stirred: true,
+            sweep_ns: 0,
             phase: None,
             phases: 0,
             events: VecDeque::new(),
@@ -181,9 +197,8 @@ impl Coordinator {
     pub fn receive(&mut self, bytes: &[u8], now_ns: u64) {
         let Ok(packet) = Packet::decode(bytes) else { return };
         let from = packet.from();
-        let Some(index) = self.agents.iter().position(|agent| agent.here.agent == from) else {
-            return;
-        };
+        let Some(&index) = self.places.get(&from) else { return };
+        self.touched.insert(index);
         let messages = self.agents[index].link.receive(packet, now_ns);
         for text in messages {
             self.agents[index].active_ns = now_ns;
@@ -198,6 +213,7 @@ impl Coordinator {
         if self.agents[index].is_gone() {
             return;
         }
+        self.is_stirred = true;
         match message {
             Up::Wants { sha256, offset } => {
                 self.events.push_back(Event::Wants { agent: index, sha256, offset });
@@ -225,6 +241,7 @@ impl Coordinator {
 
     /// Sends a piece of a file.
     pub fn piece(&mut self, agent: usize, sha256: String, offset: u64, data: String) {
+        self.touched.insert(agent);
         let sent = self.agents[agent].send(&Down::Piece { sha256, offset, data });
         if let Err(error) = sent {
             self.lose(agent, &error.to_string());
@@ -233,24 +250,31 @@ impl Coordinator {
 
     /// Packets that are to be sent now, each with the number of its agent.
     pub fn poll(&mut self, now_ns: u64) -> Vec<(u64, Vec<u8>)> {
-        self.watch(now_ns);
-        self.advance(now_ns);
-        self.settle();
+        let is_sweep = now_ns >= self.sweep_ns;
+        if is_sweep {
+            self.sweep_ns = now_ns + SWEEP_NS;
+            self.watch(now_ns);
+        }
+        if std::mem::take(&mut self.is_stirred) || is_sweep {
+            self.advance(now_ns);
+            self.settle();
+        }
         let mut due = Vec::new();
-        for agent in &mut self.agents {
-            // One that is lost is told to end for a while; what came back to life is of no use to the run.
+        let touched = std::mem::take(&mut self.touched);
+        let all = if is_sweep { 0..self.agents.len() } else { 0..0 };
+        for index in all.chain(touched) {
+            let agent = &mut self.agents[index];
+            // One that is lost is told so for a while; what came back to life is of no use to the run.
             let packets = agent.link.poll(now_ns);
             due.extend(packets.iter().map(|packet| (agent.here.agent, packet.encode())));
         }
         due
     }
 
-    /// Time until which [`Coordinator::poll`] has nothing to do if nothing arrives, ns; at least ten times a second there may be a
-    /// deadline.
+    /// Time until which [`Coordinator::poll`] has nothing to do if nothing arrives, ns.
     #[must_use]
-    pub fn due_ns(&self, now_ns: u64) -> u64 {
-        let links = self.agents.iter().map(|agent| agent.link.due_ns()).min();
-        links.unwrap_or(u64::MAX).min(now_ns + 100 * MILLISECOND_NS)
+    pub fn due_ns(&self) -> u64 {
+        if self.is_stirred || !self.touched.is_empty() { 0 } else { self.sweep_ns }
     }
 
     /// Finds agents that went silent.
@@ -275,6 +299,7 @@ impl Coordinator {
 
     /// Ends the load in order.
     pub fn stop(&mut self) {
+        self.is_stirred = true;
         if let Some(phase) = &mut self.phase {
             phase.is_stopping = true;
         }
@@ -292,6 +317,7 @@ impl Coordinator {
     }
 
     fn tell(&mut self, message: &Down) {
+        self.sweep_ns = 0;
         for agent in self.agents.iter_mut().filter(|agent| agent.state != State::Done) {
             // One that does not read any more ends by itself.
             let _ = agent.send(message);
@@ -304,6 +330,9 @@ impl Coordinator {
         if agent.is_gone() {
             return;
         }
+        self.touched.insert(index);
+        self.is_stirred = true;
+        let agent = &mut self.agents[index];
         agent.state = State::Lost;
         agent.trouble = Some(why.to_owned());
         let _ =

@@ -14,8 +14,10 @@ pub struct Gathering {
     parts: Vec<Part>,
     /// By their end, ns since the start of the measured stretch.
     waiting: BTreeMap<u64, Interval>,
-    /// Everything that has been received.
+    /// Everything to which no part will add.
     received: Interval,
+    /// The second that was read last: its memory serves the next one.
+    scratch: Interval,
     /// Sum of the parts that have ended.
     sum: Option<RunEnd>,
 }
@@ -47,7 +49,9 @@ pub struct Figures {
 }
 
 impl Figures {
-    fn of(end: &RunEnd) -> Self {
+    /// Those of a part that has ended.
+    #[must_use]
+    pub fn of(end: &RunEnd) -> Self {
         let all = end.totals.all_classes();
         Self {
             ledger: end.totals.ledger,
@@ -76,6 +80,7 @@ impl Gathering {
             parts: (0..parts).map(|_| Part::default()).collect(),
             waiting: BTreeMap::new(),
             received: Interval::default(),
+            scratch: Interval::default(),
             sum: None,
         }
     }
@@ -85,16 +90,13 @@ impl Gathering {
     /// # Errors
     /// When a histogram cannot be read, or when the part is so late that seconds of the others can no longer be held back.
     pub fn second(&mut self, part: usize, line: &IntervalLine) -> Result<Vec<Interval>, String> {
-        let second = Interval::try_from(line).map_err(|error| error.to_string())?;
+        self.scratch.refill(line).map_err(|error| error.to_string())?;
+        let second = &self.scratch;
         let own = &mut self.parts[part];
         own.seconds += 1;
-        own.print.add(Fingerprint::of(&second));
+        own.print.add(Fingerprint::of(second));
         own.reached_ns = own.reached_ns.max(second.to_ns);
-        self.received.merge(&second);
-        match self.waiting.get_mut(&second.to_ns) {
-            Some(sum) => sum.merge(&second),
-            None => drop(self.waiting.insert(second.to_ns, second)),
-        }
+        self.waiting.entry(second.to_ns).or_default().merge(second);
         Ok(self.whole_seconds())
     }
 
@@ -164,7 +166,9 @@ impl Gathering {
         while let Some(first) = self.waiting.first_entry()
             && *first.key() <= reached_ns
         {
-            whole.push(first.remove());
+            let second = first.remove();
+            self.received.merge(&second);
+            whole.push(second);
         }
         whole
     }

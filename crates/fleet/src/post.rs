@@ -2,7 +2,7 @@
 
 use plimsoll_bus::{Bus, BusError, Subscription};
 use plimsoll_core::clock::now_ns;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -25,8 +25,9 @@ struct Shared<M> {
     changed: Condvar,
     bus: Arc<dyn Bus>,
     ended: AtomicBool,
-    /// Bytes that were published.
-    sent: std::sync::atomic::AtomicU64,
+    /// Bytes that were published, and that were received.
+    sent: AtomicU64,
+    received: AtomicU64,
 }
 
 /// A machine, and the thread that moves its packets.
@@ -51,6 +52,7 @@ impl<M: Machine> Post<M> {
             bus,
             ended: AtomicBool::new(false),
             sent: 0.into(),
+            received: 0.into(),
         });
         let own = shared.clone();
         let thread = std::thread::Builder::new()
@@ -89,10 +91,11 @@ impl<M: Machine> Post<M> {
         }
     }
 
-    /// Bytes that were handed to the bus.
+    /// Bytes that were handed to the bus, and that came from it.
     #[must_use]
-    pub fn bytes_sent(&self) -> u64 {
-        self.shared.sent.load(Ordering::Relaxed)
+    pub fn bytes(&self) -> (u64, u64) {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (load(&self.shared.sent), load(&self.shared.received))
     }
 }
 
@@ -120,6 +123,7 @@ impl<M: Machine> Shared<M> {
             let mut machine = self.machine();
             let mut message = first.ok().flatten();
             while let Some(own) = message {
+                self.received.fetch_add(own.payload.len() as u64, Ordering::Relaxed);
                 machine.receive(&own.payload, now_ns());
                 message = inbox.next(Duration::ZERO).ok().flatten();
             }

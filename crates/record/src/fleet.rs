@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetResult {
-    /// Agents, in the order of their parts.
+    /// Name of the run, the same in the records of all agents.
+    pub run: String,
+    /// Agents, in the order of their parts; in the record of an agent itself that one alone.
     pub agents: Vec<AgentResult>,
     /// Upper bound on the time between the agreed start and an agent's own, 99th percentile over the agents, ms: its delay, and
     /// half of the shortest round trip to it.
@@ -16,6 +18,8 @@ pub struct FleetResult {
     pub start_skew_max_ms: f64,
     /// Bytes that the coordinator sent to the bus.
     pub bus_sent_bytes: u64,
+    /// Bytes that came to the coordinator from the bus.
+    pub bus_received_bytes: u64,
     /// Reasons why the run is not whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<String>,

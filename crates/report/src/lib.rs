@@ -43,6 +43,7 @@ pub mod kept;
 pub mod likeness;
 pub mod load;
 pub mod markdown;
+pub mod merge;
 pub mod naming;
 pub mod number;
 pub mod outcome;

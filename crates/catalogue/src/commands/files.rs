@@ -21,7 +21,8 @@ Examples:
   The server of the bus:       plimsoll install nats
 
 A run also creates missing files of its job. Engines are only installed if they are named, into
-$PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes Java, Maven and the network, and for nats Go.";
+$PLIMSOLL_HOME/engines, or ~/.local/share/plimsoll/engines; that takes the network, and
+Java and Maven, or Go for nats.";
 
 /// Create the files that jobs need, or install an engine
 ///

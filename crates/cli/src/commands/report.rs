@@ -19,6 +19,7 @@ use plimsoll_report::forms::Forms;
 use plimsoll_report::history::{History, Past, PastRun, past_runs};
 use plimsoll_report::load::{Loaded, latest, load};
 use plimsoll_report::markdown;
+use plimsoll_report::merge::merge;
 use plimsoll_report::past::runs;
 use plimsoll_report::plain::printable;
 use plimsoll_report::sections::{Course, sheet};
@@ -45,6 +46,8 @@ Examples:
   As a web page, and as a comment for a pull request:
     plimsoll report 1a2b --format html > report.html
     plimsoll report 1a2b --format markdown
+  One run from the records of its agents:
+    plimsoll report --merge a/TIME-load-ID b/TIME-load-ID
   As DCPerf's benchpress does:    plimsoll report feedsim_mini --format benchpress
   All runs of a job, median and spread; several jobs, with the geometric mean of their scores:
     plimsoll report feedsim_mini --all
@@ -93,6 +96,11 @@ pub struct ReportArgs {
     /// candidate, until plimsoll ab has confirmed it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "assertions", "exit_code"])]
     history: Option<PathBuf>,
+    /// Make one run from the records that its agents keep; name each of them
+    ///
+    /// A run of several machines, from the folders below the --runs of each agent, also if the coordinator was lost.
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["all", "history", "runs_or_jobs"])]
+    merge: Vec<PathBuf>,
     /// Folder of run records
     #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
     runs: PathBuf,
@@ -158,6 +166,11 @@ impl Job for ReportArgs {
 /// # Errors
 /// When there is no such record, or it has no such form.
 fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
+    if !args.merge.is_empty() {
+        let (text, code) = merged(args, forms)?;
+        print_out(&text)?;
+        return Ok(code);
+    }
     if let Some(folder) = &args.history {
         print_out(&trend(args, folder, forms)?)?;
         return Ok(exit::FINE);
@@ -369,7 +382,23 @@ fn check_assertions(assertions: &[Assertion], record: &RunRecord) -> Result<()> 
 }
 
 fn one(args: &ReportArgs, forms: &[Forms], folder: &Path) -> Result<(String, u8)> {
-    let Loaded { mut record, folder, .. } = load(folder)?;
+    let Loaded { record, folder, .. } = load(folder)?;
+    shown(args, forms, record, (Some(&folder), None))
+}
+
+/// One run from the records of its agents.
+fn merged(args: &ReportArgs, forms: &[Forms]) -> Result<(String, u8)> {
+    let (record, course) = merge(&args.merge).map_err(|error| usage(error.to_string()))?;
+    shown(args, forms, record, (None, Some(&course)))
+}
+
+/// A record in the form that is asked for; its seconds are in its folder, or in `course`.
+fn shown(
+    args: &ReportArgs,
+    forms: &[Forms],
+    mut record: RunRecord,
+    (folder, course): (Option<&Path>, Option<&Course>),
+) -> Result<(String, u8)> {
     if !args.assertions.is_empty() {
         check_assertions(&args.assertions, &record)?;
         let judged = args.assertions.iter().flat_map(|assertion| assertion.judge(&record));
@@ -382,27 +411,29 @@ fn one(args: &ReportArgs, forms: &[Forms], folder: &Path) -> Result<(String, u8)
         (false, false) => exit::FINE,
     };
     let text = match args.format {
-        Format::Text => text::render(&record, Some(&folder), &style(args.verbose), forms),
+        Format::Text => text::render(&record, folder, &style(args.verbose), forms),
         Format::Json => plimsoll_report::json::pretty(&record),
         Format::Csv => plimsoll_report::csv::render(&record, forms),
         Format::Benchpress => benchpress::render(&[record]),
         Format::Junit => plimsoll_report::junit::render(&record),
-        Format::Html => {
-            page(Shown { record: &record, folder: Some(&folder), course: None }, forms)?
-        }
-        Format::Markdown => markdown::render(&sheet(&record, &Course::of_folder(&folder)?, forms)),
+        Format::Html => page(Shown { record: &record, folder, course }, forms)?,
+        Format::Markdown => match (folder, course) {
+            (Some(folder), _) => {
+                markdown::render(&sheet(&record, &Course::of_folder(folder)?, forms))
+            }
+            (None, course) => {
+                let none = Course::default();
+                markdown::render(&sheet(&record, course.unwrap_or(&none), forms))
+            }
+        },
         Format::Fbench => {
             let result = record.job_results.fbench().ok_or_else(|| {
                 usage(format!(
                     "{}: not a run of plimsoll fbench; use --format text, json or csv",
-                    folder.display()
+                    folder.unwrap_or(Path::new("--merge")).display()
                 ))
             })?;
-            format!(
-                "{}{}",
-                summary(result),
-                own_block(&record, Some(&folder), &style(args.verbose))
-            )
+            format!("{}{}", summary(result), own_block(&record, folder, &style(args.verbose)))
         }
     };
     Ok((text, code))

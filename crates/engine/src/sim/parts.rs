@@ -9,7 +9,7 @@ use plimsoll_core::schedule::{Arrivals, LoadModel, ModelError, Pause, Slice, Ste
 use plimsoll_core::units::Span;
 use plimsoll_wire::{Protocol, Sessions};
 
-/// Fewest clients, users and requests of [`any_scenario`]: so many parts can share them.
+/// Fewest clients, users and requests of [`any_scenario`], and so the most parts that can share them.
 pub const SHARED_MIN: u32 = 5;
 /// Most requests of a walk of one shard.
 const WALK_MAX: usize = 10_000;

@@ -11,7 +11,7 @@ use plimsoll_wire::{Protocol, Sessions, Submission, Turn};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Answers that are under way, the next one first: when it comes, its place in the walk, and its client.
+/// Requests in flight, that of the next answer first: the time of its answer, its place in the walk, and its client.
 type UnderWay = BinaryHeap<Reverse<(u64, u64, u32)>>;
 
 /// One walk.

@@ -53,6 +53,7 @@ impl Coordinator {
             troubles: Vec::new(),
         });
         self.phases += 1;
+        self.is_stirred = true;
     }
 
     /// Moves the phase on.

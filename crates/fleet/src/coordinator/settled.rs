@@ -34,6 +34,7 @@ impl Coordinator {
     /// The job of the coordinator has no more phases: waits for what the agents still have to report.
     pub fn close(&mut self) {
         self.is_closing = true;
+        self.is_stirred = true;
     }
 
     pub(super) fn settle(&mut self) {
@@ -43,6 +44,7 @@ impl Coordinator {
         let is_over = |agent: &Agent| agent.is_gone() || agent.state == State::Done;
         if self.agents.iter().all(is_over) {
             self.is_settled = true;
+            self.sweep_ns = 0;
             for agent in self.agents.iter_mut().filter(|agent| agent.state == State::Done) {
                 // One that does not hear it any more ends by itself.
                 let _ = agent.send(&Down::Bye);

@@ -75,12 +75,13 @@ impl Machine for Desk {
 /// An agent's process in its run.
 pub struct AgentPost {
     post: Post<Desk>,
-    slice: OnceLock<Slice>,
+    name: String,
+    part: OnceLock<(String, Slice)>,
 }
 
 impl fmt::Debug for AgentPost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentPost").field("slice", &self.slice).finish_non_exhaustive()
+        f.debug_struct("AgentPost").field("part", &self.part).finish_non_exhaustive()
     }
 }
 
@@ -92,7 +93,7 @@ impl AgentPost {
     pub fn start(
         bus: Arc<dyn Bus>,
         fleet: &FleetName,
-        own: u64,
+        (own, name): (u64, &str),
         called: Called,
         stop: Arc<AtomicBool>,
     ) -> io::Result<Self> {
@@ -111,7 +112,7 @@ impl AgentPost {
             was_told_to_stop: false,
         };
         let post = Post::start(desk, bus, called.inbox)?;
-        Ok(Self { post, slice: OnceLock::new() })
+        Ok(Self { post, name: name.to_owned(), part: OnceLock::new() })
     }
 
     /// Waits for the plan.
@@ -121,14 +122,26 @@ impl AgentPost {
     pub fn plan(&self) -> Result<Plan, Refused> {
         let look = |desk: &mut Desk| desk.plan.take().map(Ok).or_else(|| desk.is_aborted());
         let plan = self.wait(look)?;
-        let _ = self.slice.set(plan.slice);
+        let _ = self.part.set((plan.run.clone(), plan.slice));
         Ok(plan)
     }
 
     /// Part of the run.
     #[must_use]
     pub fn slice(&self) -> Slice {
-        self.slice.get().copied().unwrap_or(Slice::WHOLE)
+        self.part.get().map_or(Slice::WHOLE, |(_, slice)| *slice)
+    }
+
+    /// Name of the run; empty before the plan.
+    #[must_use]
+    pub fn run(&self) -> String {
+        self.part.get().map(|(run, _)| run.clone()).unwrap_or_default()
+    }
+
+    /// Name of the agent.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     fn wait<T>(

@@ -39,8 +39,8 @@ impl Machine for Seat {
         packets.into_iter().map(|(agent, bytes)| (self.fleet.inbox(agent), bytes)).collect()
     }
 
-    fn due_ns(&self, now_ns: u64) -> u64 {
-        self.coordinator.due_ns(now_ns)
+    fn due_ns(&self, _now_ns: u64) -> u64 {
+        self.coordinator.due_ns()
     }
 }
 
@@ -69,6 +69,7 @@ pub struct CoordinatorPost {
     post: Post<Seat>,
     files: Outgoing,
     agents: usize,
+    run: String,
     /// Reasons why the run is not whole.
     troubles: Mutex<Vec<String>>,
 }
@@ -97,13 +98,19 @@ impl CoordinatorPost {
         let chosen = (0..).zip(agents).map(|(index, here)| (here, plan(index))).collect();
         let coordinator = Coordinator::new(own, chosen, now_ns()).map_err(io::Error::other)?;
         let post = Post::start(Seat { coordinator, fleet }, bus, inbox)?;
-        Ok(Self { post, files, agents: of as usize, troubles: Mutex::default() })
+        Ok(Self { post, files, agents: of as usize, run, troubles: Mutex::default() })
     }
 
     /// Number of agents.
     #[must_use]
     pub fn agents(&self) -> usize {
         self.agents
+    }
+
+    /// Name of the run.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
     }
 
     /// Lets the agents run a phase, whose requests depend on `key`, and returns what they measured together. Seconds go to `sink`
@@ -202,10 +209,10 @@ impl CoordinatorPost {
         }
     }
 
-    /// Bytes that this process has handed to the bus.
+    /// Bytes that this process has handed to the bus, and that came from it.
     #[must_use]
-    pub fn bytes_sent(&self) -> u64 {
-        self.post.bytes_sent()
+    pub fn bytes(&self) -> (u64, u64) {
+        self.post.bytes()
     }
 
     fn troubles(&self) -> std::sync::MutexGuard<'_, Vec<String>> {

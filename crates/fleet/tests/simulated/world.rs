@@ -244,7 +244,7 @@ impl World {
         let packets = self.flying.iter().map(|(at_ns, ..)| *at_ns);
         let agents = self.agents.iter().map(|agent| agent.due_ns(self.now_ns));
         let first = packets.chain(agents).min().unwrap_or(u64::MAX);
-        first.min(self.coordinator.due_ns(self.now_ns)).max(self.now_ns + 100_000)
+        first.min(self.coordinator.due_ns()).max(self.now_ns + 100_000)
     }
 
     /// Says what does not hold.

@@ -97,7 +97,7 @@ impl Job for AgentArgs {
         let called = waiting.wait(&*bus, fleet, &here, &signals::is_stopped)?;
         let Some(called) = called else { return Ok(exit::FINE) };
         let Called { coordinator, .. } = called;
-        let post = Arc::new(AgentPost::start(bus, fleet, own, called, stop)?);
+        let post = Arc::new(AgentPost::start(bus, fleet, (own, &name), called, stop)?);
         let part = self.part(&post, program);
         let is_done = part.is_ok();
         let code = part.unwrap_or_else(|error| {

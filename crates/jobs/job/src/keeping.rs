@@ -177,7 +177,7 @@ pub fn carry_out(
         *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
     }
     let JobEnd { end, mut results, verdict, mut warnings } = ended?;
-    let reports = agents::put(&mut results, &mut warnings);
+    let reports = agents::put(&end, &mut results, &mut warnings);
     let verdict = agents::aborted().or(verdict);
     watching.finish(&end).into_iter().for_each(|resources| results.put(resources));
     notes.extend(warnings);

@@ -32,7 +32,7 @@ pub struct VisitForm {
     /// The only slice that is visited; all where it is none.
     #[serde(default)]
     pub slice_id: Option<u32>,
-    /// Part of a larger visit: every so many slices.
+    /// Part of a larger visit: one slice in as many as there are parts.
     #[serde(default, skip_serializing_if = "Slice::is_whole")]
     pub part: Slice,
     /// True if replies must be packed.

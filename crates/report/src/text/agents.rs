@@ -33,6 +33,10 @@ pub fn table(page: &mut Page<'_>, record: &RunRecord) {
     if left_out > 0 {
         page.note(&format!("{left_out} more in the record; --verbose prints them"));
     }
+    if fleet.start_skew_max_ms <= 0.0 {
+        // An agent's own record, and one that was merged from such.
+        return;
+    }
     page.note(&format!(
         "start skew: p99 {} ms, at most {} ms",
         significant(fleet.start_skew_p99_ms),

@@ -4,29 +4,59 @@ use super::Finished;
 use anyhow::Result;
 use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_engine::health::machine;
+use plimsoll_engine::run::RunEnd;
 use plimsoll_fleet::coordinator::{AgentReport, of_agents};
-use plimsoll_fleet::place::{Place, place};
+use plimsoll_fleet::gathering::Figures;
+use plimsoll_fleet::place::{AgentPost, Place, place};
 use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult};
 use plimsoll_record::{JobResults, RunRecord};
 
 /// Adds the agents of a run to its results. Without agents there is nothing to add.
-pub(super) fn put(results: &mut JobResults, warnings: &mut Vec<String>) -> Vec<AgentReport> {
-    let Place::Coordinator(post) = place() else { return Vec::new() };
+pub(super) fn put(
+    end: &RunEnd,
+    results: &mut JobResults,
+    warnings: &mut Vec<String>,
+) -> Vec<AgentReport> {
+    let post = match place() {
+        Place::Alone => return Vec::new(),
+        Place::Agent(post) => {
+            results.put(own_part(post, end));
+            return Vec::new();
+        }
+        Place::Coordinator(post) => post,
+    };
     let (reports, troubles) = post.finish();
     let of = reports.len();
     let mut skews_ms: Vec<f64> = reports.iter().map(skew_ms).collect();
     skews_ms.sort_by(f64::total_cmp);
     let p99 = (of * 99).div_ceil(100).clamp(1, of.max(1)) - 1;
     let fleet = FleetResult {
+        run: post.run().to_owned(),
         agents: (1..).zip(&reports).map(|(number, report)| agent(report, number, of)).collect(),
         start_skew_p99_ms: skews_ms.get(p99).copied().unwrap_or(0.0),
         start_skew_max_ms: skews_ms.last().copied().unwrap_or(0.0),
-        bus_sent_bytes: post.bytes_sent(),
+        bus_sent_bytes: post.bytes().0,
+        bus_received_bytes: post.bytes().1,
         troubles,
     };
     warnings.extend(fleet.apart());
     results.put(fleet);
     reports
+}
+
+/// The place of an agent in its run.
+fn own_part(post: &AgentPost, end: &RunEnd) -> FleetResult {
+    let (machine, slice) = (machine(), post.slice());
+    let agent = AgentResult {
+        name: post.name().to_owned(),
+        host: machine.hostname,
+        part: format!("{}/{}", slice.index + 1, slice.of),
+        cpus: machine.cpus,
+        figures: Some(figures(&Figures::of(end))),
+        ..AgentResult::default()
+    };
+    FleetResult { run: post.run(), agents: vec![agent], ..FleetResult::default() }
 }
 
 /// The verdict of an agent whose run was ended by its coordinator.
@@ -50,7 +80,7 @@ pub(super) fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
     let troubles = record.job_results.fleet().map(|fleet| fleet.troubles.clone());
     let troubles = troubles.unwrap_or_default();
     if !troubles.is_empty() && record.verdict.kind != VerdictKind::Void {
-        let mut reasons = troubles;
+        let mut reasons = some_of(troubles);
         if record.verdict.kind != VerdictKind::Valid {
             reasons.append(&mut record.verdict.reasons);
         }
@@ -60,6 +90,17 @@ pub(super) fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
         let bounds = record.verdict.bounds.take();
         record.verdict = Verdict { bounds, ..verdict };
     }
+}
+
+/// The first of many reasons; the record has all of them.
+fn some_of(mut troubles: Vec<String>) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let left_out = troubles.len().saturating_sub(SHOWN);
+    if left_out > 1 {
+        troubles.truncate(SHOWN);
+        troubles.push(format!("{left_out} more agents were lost; the record names them"));
+    }
+    troubles
 }
 
 fn ms(ns: u64) -> f64 {
@@ -76,24 +117,26 @@ fn agent(report: &AgentReport, number: usize, of: usize) -> AgentResult {
         host: report.machine.hostname.clone(),
         part: format!("{number}/{of}"),
         cpus: report.machine.cpus,
-        figures: report.figures.as_ref().map(|own| {
-            let [p50_ms, p95_ms, p99_ms] = own.response_ns.map(ms);
-            AgentFigures {
-                sent: own.ledger.sent,
-                ok: own.ledger.ok,
-                failed: own.ledger.failed.total(),
-                ok_per_s: own.ok_in_time as f64 / own.measured_s.max(1e-9),
-                p50_ms,
-                p95_ms,
-                p99_ms,
-                lag_p99_ms: ms(own.lag_p99_ns),
-                cpu_s: own.cpu_s,
-            }
-        }),
+        figures: report.figures.as_ref().map(figures),
         clock_ahead_ms: report.clock.0 as f64 / MILLISECOND_NS as f64,
         round_trip_ms: ms(report.clock.1),
         start_late_ms: ms(report.late_ns),
         trouble: report.trouble.clone(),
         verdict: report.verdict.as_ref().map(|verdict| verdict.kind),
+    }
+}
+
+fn figures(own: &Figures) -> AgentFigures {
+    let [p50_ms, p95_ms, p99_ms] = own.response_ns.map(ms);
+    AgentFigures {
+        sent: own.ledger.sent,
+        ok: own.ledger.ok,
+        failed: own.ledger.failed.total(),
+        ok_per_s: own.ok_in_time as f64 / own.measured_s.max(1e-9),
+        p50_ms,
+        p95_ms,
+        p99_ms,
+        lag_p99_ms: ms(own.lag_p99_ns),
+        cpu_s: own.cpu_s,
     }
 }
