@@ -1,6 +1,8 @@
 use super::*;
 use plimsoll_core::rng::Rng;
 
+type Messages = Vec<Vec<u8>>;
+
 /// A network that loses, repeats and delays packets, and so reorders them.
 struct Network {
     rng: Rng,
@@ -32,7 +34,7 @@ impl Network {
 }
 
 /// Sends messages both ways through a bad network, and returns what arrived at each end.
-fn exchange(seed: u64) -> [(Vec<Vec<u8>>, Vec<Vec<u8>>); 2] {
+fn exchange(seed: u64) -> [(Messages, Messages); 2] {
     let mut rng = Rng::new(seed);
     let (lost, repeated) = (rng.below(40), rng.below(40));
     let delay_ns = 1 + rng.below(400 * MILLISECOND_NS);

@@ -4,6 +4,9 @@
 //! In every run: it ends; no number is printed as valid that is not the sum of what all agents did; no agent makes load for more
 //! than ten seconds after it last heard of its coordinator. `PLIMSOLL_FLEET_SEEDS` sets the number of seeds.
 
+// Everything here is a test, which clippy can only tell of functions marked as such.
+#![allow(clippy::unwrap_used)]
+
 mod agent;
 mod scene;
 mod world;

@@ -135,10 +135,10 @@ impl World {
         let mut outcome = None;
         while self.since() < LONGEST_NS {
             self.deliver();
-            if !self.coordinator_is_dead() {
-                if let Some(found) = self.coordinate() {
-                    outcome = Some(found);
-                }
+            if !self.coordinator_is_dead()
+                && let Some(found) = self.coordinate()
+            {
+                outcome = Some(found);
             }
             self.step_agents();
             let all_over = (0..self.agents.len()).all(|agent| {
