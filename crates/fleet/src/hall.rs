@@ -152,7 +152,7 @@ pub fn find(
             }
         }
     }
-    found.sort_by(|one, other| natural(&one.name).cmp(&natural(&other.name)));
+    found.sort_by_key(|one| natural(&one.name));
     Ok(found)
 }
 

@@ -31,8 +31,10 @@ impl Network {
     }
 }
 
+type Messages = Vec<Vec<u8>>;
+
 /// Sends messages both ways through a bad network, and returns what arrived at each end.
-fn exchange(seed: u64) -> [(Vec<Vec<u8>>, Vec<Vec<u8>>); 2] {
+fn exchange(seed: u64) -> [(Messages, Messages); 2] {
     let mut rng = Rng::new(seed);
     let (lost, repeated) = (rng.below(40), rng.below(40));
     let delay_ns = 1 + rng.below(400 * MILLISECOND_NS);

@@ -4,6 +4,8 @@
 //! In every run: it ends; no number is printed as valid that is not the sum of what all agents did; no agent makes load for more
 //! than ten seconds after it last heard of its coordinator. `PLIMSOLL_FLEET_SEEDS` sets the number of seeds.
 
+#![allow(clippy::unwrap_used, missing_docs)]
+
 mod agent;
 mod scene;
 mod world;
