@@ -44,7 +44,7 @@ plimsoll measures how much load a search, recommendation or database system hold
                      in order for each document, every operation accounted for
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
                      the same flags, files and summary; failures counted as failures
-  On many machines   plimsoll agent --bus URL there; load, fbench: --agents N --bus URL here
+  On many machines   plimsoll agent --bus URL there; here load, feed, visit ... --agents N --bus URL
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
   A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb
@@ -84,10 +84,10 @@ const COMMANDS: [Command; 29] = [
     Command::of::<plimsoll_seek::SeekArgs>(),
     Command::of::<plimsoll_search::SearchArgs>(),
     Command::of::<plimsoll_rank::RankArgs>(),
-    Command::of::<plimsoll_voter::VoterArgs>(),
-    Command::of::<plimsoll_voter::HelloArgs>(),
-    Command::of::<plimsoll_visit::VisitArgs>(),
-    Command::of::<plimsoll_feed::FeedArgs>(),
+    Command::of::<plimsoll_voter::VoterArgs>().with_flags(with_fleet),
+    Command::of::<plimsoll_voter::HelloArgs>().with_flags(with_fleet),
+    Command::of::<plimsoll_visit::VisitArgs>().with_flags(with_fleet),
+    Command::of::<plimsoll_feed::FeedArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_fbench::FbenchArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_ab::AbArgs>(),
     Command::of::<plimsoll_agent::AgentArgs>(),
