@@ -279,7 +279,7 @@ fn verdict(parts: &[Part], troubles: Vec<String>) -> Verdict {
     }
     let kinds =
         [VerdictKind::TargetFailed, VerdictKind::GeneratorLimited, VerdictKind::ConnectionLimited];
-    let found = kinds.into_iter().map(|kind| (kind, reasons_of(kind)));
-    let heaviest = found.filter(|(_, reasons)| !reasons.is_empty()).next();
+    let mut found = kinds.into_iter().map(|kind| (kind, reasons_of(kind)));
+    let heaviest = found.find(|(_, reasons)| !reasons.is_empty());
     heaviest.map_or_else(Verdict::default, |(kind, reasons)| Verdict::new(kind, reasons))
 }
