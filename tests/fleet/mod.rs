@@ -1,5 +1,6 @@
 //! One run on several agents over a real nats-server: the same run as on one machine, and what is said when something is lost.
 
+mod jobs;
 mod lost;
 mod machines;
 mod merged;

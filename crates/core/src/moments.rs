@@ -1,5 +1,9 @@
 //! Figures of a run over time, for a record: as many as fit, however long the run was.
 
+mod together;
+
+pub use together::{Beside, together};
+
 /// Most moments that are kept.
 pub const MOMENTS_MAX: usize = 1024;
 

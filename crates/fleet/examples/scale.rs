@@ -249,7 +249,7 @@ fn step(
             Order::Plan(_) => member.at_line("key".to_owned(), Machine::default()),
             Order::Start { at_ns } => agent.start_ns = Some(at_ns),
             Order::Bye | Order::Abort { .. } => agent.is_over = true,
-            Order::Piece { .. } | Order::Stop => {}
+            Order::Piece { .. } | Order::Shared(_) | Order::Stop => {}
         }
     }
     if agent.is_over {

@@ -13,7 +13,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::verdict::Verdict;
 use serde_json::Value;
-pub use settled::{AgentReport, of_agents};
+pub use settled::{AgentPart, AgentReport, of_agents};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Silence after which an agent is lost, ns.
@@ -104,7 +104,8 @@ pub(crate) struct Agent {
     active_ns: u64,
     pub figures: Option<Figures>,
     pub verdict: Option<Verdict>,
-    pub parts: Vec<Value>,
+    /// Results of its job that were not taken yet.
+    parts: VecDeque<Value>,
 }
 
 impl Agent {
@@ -167,7 +168,7 @@ impl Coordinator {
                 active_ns: now_ns,
                 figures: None,
                 verdict: None,
-                parts: Vec::new(),
+                parts: VecDeque::new(),
             };
             agent.send(&Down::Plan(Box::new(plan)))?;
             agents.push(agent);
@@ -230,7 +231,7 @@ impl Coordinator {
             Up::Second(line) => self.second(index, &line),
             Up::Failure(sample) => self.events.push_back(Event::Failure(sample)),
             Up::Ended(ended) => self.ended(index, *ended),
-            Up::Part(value) => self.agents[index].parts.push(value),
+            Up::Part(value) => self.agents[index].parts.push_back(value),
             Up::Finished { verdict } => {
                 self.agents[index].verdict = Some(verdict);
                 self.agents[index].state = State::Done;

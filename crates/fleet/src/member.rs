@@ -4,6 +4,7 @@ use crate::link::{ClockOffset, Link, LinkError, Packet};
 use crate::message::{Down, Ended, Plan, Ready, Up};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::record::Machine;
+use serde_json::Value;
 use std::collections::VecDeque;
 
 /// Silence of the coordinator after which an agent ends its load, ns: shorter than the time after which the coordinator gives
@@ -31,6 +32,8 @@ pub enum Order {
         /// Time.
         at_ns: u64,
     },
+    /// To take a finding of the coordinator's job.
+    Shared(Value),
     /// To end its load in order.
     Stop,
     /// To end at once.
@@ -96,6 +99,7 @@ impl Member {
                 self.orders.push_back(Order::Piece { sha256, offset, data });
             }
             Down::Arm { phase, at_ns } => self.arm(phase, at_ns, now_ns),
+            Down::Shared(value) => self.orders.push_back(Order::Shared(value)),
             Down::Stop => self.orders.push_back(Order::Stop),
             Down::Abort { why } => self.end(&why),
             Down::Bye => {

@@ -198,6 +198,8 @@ pub enum Down {
         /// Time.
         at_ns: u64,
     },
+    /// A finding of the coordinator's job, for all agents.
+    Shared(Value),
     /// The load ends in order: what is in flight is waited for, and the rest is reported.
     Stop,
     /// The load ends at once, and the run with it.

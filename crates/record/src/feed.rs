@@ -1,7 +1,7 @@
 //! Results of a feed, and of a feed beside queries.
 
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::moments::{Moment, joined_per_s};
+use plimsoll_core::moments::{Beside, Moment, joined_per_s};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -125,6 +125,29 @@ impl Moment for FeedMoment {
             window: next.window,
             in_flight: next.in_flight,
         };
+    }
+}
+
+impl Beside for FeedMoment {
+    fn stretch(&self) -> (f64, f64) {
+        (self.from_s, self.to_s)
+    }
+
+    fn empty(from_s: f64, to_s: f64) -> Self {
+        Self { from_s, to_s, ..Self::default() }
+    }
+
+    fn add_rates(&mut self, other: &Self, share: f64) {
+        self.accepted_per_s += other.accepted_per_s * share;
+        self.refused_per_s += other.refused_per_s * share;
+        self.retried_per_s += other.retried_per_s * share;
+    }
+
+    fn add_end(&mut self, other: &Self, is_over: bool) {
+        if !is_over {
+            self.window += other.window;
+            self.in_flight += other.in_flight;
+        }
     }
 }
 

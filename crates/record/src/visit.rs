@@ -1,7 +1,7 @@
 //! Result of a visit of a corpus in its record.
 
 use plimsoll_core::histogram::LatencySummary;
-use plimsoll_core::moments::{Moment, joined_per_s};
+use plimsoll_core::moments::{Beside, Moment, joined_per_s};
 use serde::{Deserialize, Serialize};
 
 /// A visit's result.
@@ -139,6 +139,29 @@ impl Moment for VisitMoment {
             receiving: mean(self.receiving, next.receiving),
             between: mean(self.between, next.between),
         };
+    }
+}
+
+impl Beside for VisitMoment {
+    fn stretch(&self) -> (f64, f64) {
+        (self.from_s, self.to_s)
+    }
+
+    fn empty(from_s: f64, to_s: f64) -> Self {
+        Self { from_s, to_s, ..Self::default() }
+    }
+
+    fn add_rates(&mut self, other: &Self, share: f64) {
+        self.documents_per_s += other.documents_per_s * share;
+        self.mb_per_s += other.mb_per_s * share;
+        self.first_byte += other.first_byte * share;
+        self.receiving += other.receiving * share;
+        self.between += other.between * share;
+    }
+
+    fn add_end(&mut self, other: &Self, is_over: bool) {
+        self.asking += if is_over { 0 } else { other.asking };
+        self.slices_done += other.slices_done;
     }
 }
 

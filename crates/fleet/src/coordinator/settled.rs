@@ -2,6 +2,7 @@
 
 use super::{Agent, Coordinator, Event, State};
 use crate::gathering::Figures;
+use crate::link::LinkError;
 use crate::message::Down;
 use plimsoll_core::record::Machine;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -26,8 +27,15 @@ pub struct AgentReport {
     pub clock: (i64, u64),
     /// Time by which it started late, ns.
     pub late_ns: u64,
-    /// Results of its job.
-    pub parts: Vec<Value>,
+}
+
+/// The result of an agent's job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentPart {
+    /// Name of the agent.
+    pub name: String,
+    /// The result; none if the agent was lost before it had sent it.
+    pub value: Option<Value>,
 }
 
 impl Coordinator {
@@ -65,6 +73,31 @@ impl Coordinator {
         &self.lost_between
     }
 
+    /// Takes the next results of the agents' jobs, in the order of the slices, once each agent has sent one or is lost.
+    pub fn take_parts(&mut self) -> Option<Vec<AgentPart>> {
+        let is_there = |agent: &Agent| {
+            !agent.parts.is_empty() || agent.is_gone() || agent.state == State::Done
+        };
+        if !self.agents.iter().all(is_there) {
+            return None;
+        }
+        let take = |agent: &mut Agent| AgentPart {
+            name: agent.here.name.clone(),
+            value: agent.parts.pop_front(),
+        };
+        Some(self.agents.iter_mut().map(take).collect())
+    }
+
+    /// Gives all agents a finding of the coordinator's job.
+    ///
+    /// # Errors
+    /// When it is too long for a message.
+    pub fn share(&mut self, value: &Value) -> Result<(), LinkError> {
+        self.sweep_ns = 0;
+        let message = Down::Shared(value.clone());
+        self.agents.iter_mut().try_for_each(|agent| agent.send(&message))
+    }
+
     /// The agents as they are.
     #[must_use]
     pub fn reports(&self) -> Vec<AgentReport> {
@@ -77,7 +110,6 @@ impl Coordinator {
             verdict: agent.verdict.clone(),
             clock: agent.ready.as_ref().map_or((0, 0), |ready| ready.clock),
             late_ns: agent.late_ns,
-            parts: agent.parts.clone(),
         };
         self.agents.iter().map(report).collect()
     }

@@ -33,6 +33,8 @@ impl Network {
     }
 }
 
+type Messages = Vec<Vec<u8>>;
+
 /// Sends messages both ways through a bad network, and returns what arrived at each end.
 fn exchange(seed: u64) -> [(Messages, Messages); 2] {
     let mut rng = Rng::new(seed);

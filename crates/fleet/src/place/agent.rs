@@ -36,6 +36,8 @@ struct Desk {
     stop: Arc<AtomicBool>,
     plan: Option<Plan>,
     pieces: VecDeque<(String, u64, String)>,
+    /// Findings of the coordinator's job, in the order in which they were sent.
+    shared: VecDeque<Value>,
     start_ns: Option<u64>,
     aborted: Option<String>,
     has_bye: bool,
@@ -56,6 +58,7 @@ impl Machine for Desk {
                     self.pieces.push_back((sha256, offset, data));
                 }
                 Order::Start { at_ns } => self.start_ns = Some(at_ns),
+                Order::Shared(value) => self.shared.push_back(value),
                 Order::Stop => self.end_load(),
                 Order::Abort { why } => {
                     self.aborted.get_or_insert(why);
@@ -106,6 +109,7 @@ impl AgentPost {
             stop,
             plan: None,
             pieces: VecDeque::new(),
+            shared: VecDeque::new(),
             start_ns: None,
             aborted: None,
             has_bye: false,
@@ -218,8 +222,23 @@ impl AgentPost {
     }
 
     /// Sends what the job itself has found.
-    pub fn part(&self, value: Value) {
-        self.say(&Up::Part(value));
+    ///
+    /// # Errors
+    /// When it is too long for a message, or too much waits to be sent.
+    pub fn part(&self, value: Value) -> Result<(), Refused> {
+        let sent = self.post.with(|desk| desk.member.say(&Up::Part(value)));
+        sent.map_err(|error| Refused {
+            why: format!("the results of this part cannot be sent: {error}"),
+            code: None,
+        })
+    }
+
+    /// Waits for the next finding of the coordinator's job.
+    ///
+    /// # Errors
+    /// When the run ends before.
+    pub fn shared(&self) -> Result<Value, Refused> {
+        self.wait(|desk| desk.shared.pop_front().map(Ok).or_else(|| desk.is_aborted()))
     }
 
     /// Returns true if it was the coordinator that ended the load, and not a signal.

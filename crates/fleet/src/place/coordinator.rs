@@ -1,7 +1,7 @@
 //! The coordinator's process: it lets the agents run the phases of its job.
 
 use super::Refused;
-use crate::coordinator::{AgentReport, Coordinator, Event, PhaseEnd};
+use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd};
 use crate::files::Outgoing;
 use crate::hall::FleetName;
 use crate::message::{Here, Plan};
@@ -72,6 +72,7 @@ pub struct CoordinatorPost {
     run: String,
     /// Reasons why the run is not whole.
     troubles: Mutex<Vec<String>>,
+    finished: AtomicBool,
 }
 
 impl fmt::Debug for CoordinatorPost {
@@ -98,7 +99,14 @@ impl CoordinatorPost {
         let chosen = (0..).zip(agents).map(|(index, here)| (here, plan(index))).collect();
         let coordinator = Coordinator::new(own, chosen, now_ns()).map_err(io::Error::other)?;
         let post = Post::start(Seat { coordinator, fleet }, bus, inbox)?;
-        Ok(Self { post, files, agents: of as usize, run, troubles: Mutex::default() })
+        Ok(Self {
+            post,
+            files,
+            agents: of as usize,
+            run,
+            troubles: Mutex::default(),
+            finished: AtomicBool::new(false),
+        })
     }
 
     /// Number of agents.
@@ -180,6 +188,7 @@ impl CoordinatorPost {
         let said = |seat: &mut Seat| seat.coordinator.has_said_all().then_some(());
         // An agent that does not acknowledge the end ends by itself.
         let _ = self.post.wait(LAST_WORDS, said);
+        self.finished.store(true, Ordering::Relaxed);
         let lost = self.post.with(|seat| seat.coordinator.lost_between().to_vec());
         let mut troubles = std::mem::take(&mut *self.troubles());
         troubles.extend(lost);
@@ -193,20 +202,35 @@ impl CoordinatorPost {
         let _ = self.post.wait(LAST_WORDS, said);
     }
 
-    /// Results of the agents' jobs, in the order of the slices, once all that are not lost have reported `count` of them.
+    /// Waits for the next results of the agents' jobs, and returns them in the order of the slices. If `is_stopped` the agents end
+    /// their load in order. An agent that is lost has none.
     #[must_use]
-    pub fn parts(&self, count: usize) -> Vec<Option<Value>> {
+    pub fn parts(&self, is_stopped: &dyn Fn() -> bool) -> Vec<AgentPart> {
+        let mut is_stopping = false;
         loop {
-            let reports = self.post.with(|seat| seat.coordinator.reports());
-            let is_there = |report: &AgentReport| {
-                report.parts.len() >= count || report.trouble.is_some() || report.verdict.is_some()
-            };
-            if reports.iter().all(is_there) {
-                let last = |report: AgentReport| report.parts.into_iter().nth(count - 1);
-                return reports.into_iter().map(last).collect();
+            let found = self.post.wait(LOOK_EVERY, |seat| seat.coordinator.take_parts());
+            if let Some(parts) = found {
+                return parts;
             }
-            std::thread::sleep(LOOK_EVERY);
+            if is_stopped() && !std::mem::replace(&mut is_stopping, true) {
+                self.post.with(|seat| seat.coordinator.stop());
+            }
         }
+    }
+
+    /// Gives all agents a finding of the job.
+    ///
+    /// # Errors
+    /// When it is too long for a message.
+    pub fn share(&self, value: &Value) -> Result<(), Refused> {
+        let sent = self.post.with(|seat| seat.coordinator.share(value));
+        sent.map_err(|error| Refused { why: error.to_string(), code: None })
+    }
+
+    /// Returns true once the agents have reported everything.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Relaxed)
     }
 
     /// Bytes that this process has handed to the bus, and that came from it.

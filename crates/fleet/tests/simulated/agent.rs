@@ -101,7 +101,7 @@ impl Agent {
                 }
                 Order::Stop => self.stops = true,
                 Order::Abort { .. } | Order::Bye => self.is_over = true,
-                Order::Piece { .. } => {}
+                Order::Piece { .. } | Order::Shared(_) => {}
             }
         }
         if self.prepared_ns.is_some_and(|at_ns| at_ns <= now_ns) {
@@ -201,6 +201,9 @@ impl Agent {
             ..RunEnd::default()
         };
         self.member.ended(Ok(EndLine::from(&end))).unwrap();
+        // What its job has found takes several packets.
+        let part = serde_json::json!({ "agent": self.number, "text": "x".repeat(700_000) });
+        self.member.say(&Up::Part(part)).unwrap();
         self.member
             .say(&Up::Finished { verdict: Verdict::new(VerdictKind::Valid, Vec::new()) })
             .unwrap();

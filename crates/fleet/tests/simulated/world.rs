@@ -6,7 +6,7 @@ use super::scene::{Fate, Scene};
 use plimsoll_core::interval::{Fingerprint, Interval};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::Slice;
-use plimsoll_fleet::coordinator::{Coordinator, Event, LATE_MAX_NS};
+use plimsoll_fleet::coordinator::{AgentPart, Coordinator, Event, LATE_MAX_NS};
 use plimsoll_fleet::message::{Build, Here, Plan, Role};
 use plimsoll_record::Tool;
 use std::fmt;
@@ -49,6 +49,9 @@ pub struct World {
     flying: Vec<(u64, usize, Vec<u8>)>,
     seconds: Interval,
     has_stopped: bool,
+    /// End of the phase, while the results of the agents are waited for.
+    ended: Option<Outcome>,
+    parts: Vec<AgentPart>,
 }
 
 impl World {
@@ -88,6 +91,8 @@ impl World {
             flying: Vec::new(),
             seconds: Interval::default(),
             has_stopped: false,
+            ended: None,
+            parts: Vec::new(),
         }
     }
 
@@ -203,16 +208,42 @@ impl World {
                 }
                 Event::Ended(ended) => {
                     let totals = Box::new(ended.end.totals);
-                    outcome = Some(match ended.troubles.is_empty() {
+                    self.ended = Some(match ended.troubles.is_empty() {
                         true => Outcome::Valid(totals),
                         false => Outcome::Partial(totals, ended.troubles),
                     });
-                    self.coordinator.close();
                 }
                 _ => {}
             }
         }
+        if self.ended.is_some()
+            && let Some(parts) = self.coordinator.take_parts()
+        {
+            self.parts = parts;
+            self.coordinator.close();
+            outcome = self.ended.take();
+        }
         outcome
+    }
+
+    /// The results of the agents' jobs are in the order of the slices, and one that is missing is that of an agent that is named.
+    fn check_parts(&self) -> Result<(), String> {
+        let lost = self.coordinator.lost_between();
+        for (agent, part) in self.agents.iter().zip(&self.parts) {
+            let is_named = lost.iter().any(|why| why.starts_with(&format!("agent {}:", part.name)));
+            match &part.value {
+                Some(value) if value["agent"] == agent.number => {}
+                None if is_named => {}
+                other => {
+                    let found = other.as_ref().map(|value| &value["agent"]);
+                    return Err(format!("valid, but {} has the result of {found:?}", part.name));
+                }
+            }
+        }
+        match self.parts.len() == self.agents.len() {
+            true => Ok(()),
+            false => Err(format!("valid, with {} results", self.parts.len())),
+        }
     }
 
     fn step_agents(&mut self) {
@@ -267,6 +298,7 @@ impl World {
                 if Fingerprint::of(totals) != Fingerprint::of(&all) || totals.ledger != all.ledger {
                     return Err(format!("valid, but {:?} is not {:?}", totals.ledger, all.ledger));
                 }
+                self.check_parts()?;
                 if Fingerprint::of(&self.seconds) != Fingerprint::of(&all) {
                     return Err("the seconds that were shown are not the whole".to_owned());
                 }

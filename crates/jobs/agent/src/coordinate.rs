@@ -44,8 +44,11 @@ pub fn coordinated(
     let post = Arc::new(begin(&flags, agents, packed)?);
     take_place(Place::Coordinator(post.clone()));
     let done = job();
-    if let Err(error) = &done {
-        post.abort(&format!("the coordinator ended: {}", one_line(error)));
+    match &done {
+        Err(error) => post.abort(&format!("the coordinator ended: {}", one_line(error))),
+        // A job that came to its end before its load leaves its agents at the start line.
+        Ok(_) if !post.is_finished() => post.abort("the coordinator ended before the load began"),
+        Ok(_) => {}
     }
     done
 }

@@ -29,6 +29,16 @@ pub struct Packed {
 const INPUTS: [&str; 9] =
     ["queries", "rows", "cacert", "cert", "key", "body", "header", "ca", "certificate"];
 
+/// Files without a flag that commands read: of these arguments, the words that are no URLs.
+const INPUTS_IN_PLACE: [&str; 1] = ["sources"];
+
+/// Files that each agent writes for itself, by command and argument. They have a name and no folder: an agent has them below its
+/// folder of records.
+const OUTPUTS: [(&str, &str); 3] = [("visit", "out"), ("visit", "out_dir"), ("feed", "failed")];
+
+/// Files that the coordinator alone writes, beside those of every job.
+const RESULTS: [&str; 1] = ["vespa_statistics"];
+
 /// Packs the words of a command line, the name of the command first.
 ///
 /// # Errors
@@ -59,7 +69,8 @@ enum Task {
 /// Flags of the coordinator: where results go, and the fleet.
 fn own_flags() -> BTreeSet<String> {
     let command = FleetFlags::augment_args(OutputFlags::augment_args(clap::Command::new("own")));
-    command.get_arguments().map(|argument| argument.get_id().to_string()).collect()
+    let own = command.get_arguments().map(|argument| argument.get_id().to_string());
+    own.chain(RESULTS.map(str::to_owned)).collect()
 }
 
 struct Packer<'a> {
@@ -111,8 +122,28 @@ impl<'a> Packer<'a> {
             }
         }
         self.defaults()?;
+        let positional = positional.into_iter().map(|word| self.in_place(word));
+        let positional = positional.collect::<Result<Vec<_>>>()?;
         self.packed.words.extend(positional);
         Ok(())
+    }
+
+    /// A word without a flag on an agent.
+    fn in_place(&mut self, word: String) -> Result<String> {
+        let mut all = self.command.get_positionals();
+        let names_files = all.any(|one| INPUTS_IN_PLACE.contains(&one.get_id().as_str()));
+        let is_url = word.starts_with("http://") || word.starts_with("https://");
+        if !names_files || is_url || word == "--" {
+            return Ok(word);
+        }
+        match self.task {
+            Task::Pack if word == "-" => Err(usage(
+                "'-' is stdin, which agents cannot read; name files, which they get from this machine",
+            )),
+            Task::Pack => self.file("the file", &word),
+            Task::Check if is_of_run(&word) => Ok(word),
+            Task::Check => Err(usage(format!("'{word}' leads out of the files of the run"))),
+        }
     }
 
     /// A file that is read without being named is named.
@@ -209,6 +240,15 @@ impl<'a> Packer<'a> {
         let id = argument.get_id().as_str();
         let names = argument.get_value_names().unwrap_or_default();
         let is_named = |word: &str| names.iter().any(|name| name.contains(word));
+        if OUTPUTS.contains(&(self.command.get_name(), id)) {
+            return match is_own_file(&value) {
+                true => Ok(value),
+                false => Err(usage(format!(
+                    "{flag} '{value}': with --agents, write a file name without a folder; each agent writes a file of its own \
+                     below its --runs folder"
+                ))),
+            };
+        }
         if !INPUTS.contains(&id) {
             // Only results and files of documents are written.
             if is_named("FILE") || is_named("DIR") || (is_named("PATTERN") && id != "queries") {
@@ -271,6 +311,12 @@ fn is_of_run(path: &str) -> bool {
         && !name.contains('/')
         && !matches!(name, "" | "." | "..")
         && !name.contains('\0')
+}
+
+/// Returns true for a file name without a folder, and for /dev/null.
+fn is_own_file(value: &str) -> bool {
+    let is_name = !value.contains(['/', '\0']) && !matches!(value, "" | "." | ".." | "-");
+    is_name || value == "/dev/null"
 }
 
 /// Files whose names fit a pattern such as `query%03d.txt`, in the order of their names.

@@ -2,6 +2,7 @@
 
 mod course;
 mod finish;
+mod merging;
 mod probe;
 mod shown;
 mod task;
@@ -12,19 +13,21 @@ use crate::statistics::statistics as as_vespa;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
-use plimsoll_core::clock::now_ns;
+use merging::FeedPart;
 use plimsoll_core::feed::FeedScenario;
+use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::{Rate, Span};
-use plimsoll_engine::run::run as run_engine;
 use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, PartFlag, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
+use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::{Output, note, print_out, put_result};
+use plimsoll_job::progress::AgentsProgress;
 use plimsoll_job::results::write_results;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
+use plimsoll_job::together::{gather, is_coordinator, own_place};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
@@ -73,7 +76,7 @@ pub struct FeedArgs {
     ///
     /// Addresses begin with http:// or https://; - is stdin.
     #[arg(required = true, value_name = "URL|FILE")]
-    what: Vec<String>,
+    sources: Vec<String>,
 
     /// Operations in flight over all threads [default: as needed]
     ///
@@ -177,8 +180,8 @@ impl FeedArgs {
     /// Flags that contradict each other.
     pub fn scenario(&self) -> Result<FeedScenario> {
         let is_url = |word: &&String| word.starts_with("http://") || word.starts_with("https://");
-        let targets: Vec<String> = self.what.iter().filter(is_url).cloned().collect();
-        let files: Vec<_> = self.what.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();
+        let targets: Vec<String> = self.sources.iter().filter(is_url).cloned().collect();
+        let files: Vec<_> = self.sources.iter().filter(|w| !is_url(w)).map(PathBuf::from).collect();
         let stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
         if stdout(&self.vespa_statistics) && stdout(&self.output.results.json) {
             return Err(usage(
@@ -243,7 +246,7 @@ impl Job for FeedArgs {
 /// # Errors
 /// Wrong usage, or files that cannot be read or written.
 fn run(args: &FeedArgs) -> Result<u8> {
-    let asked = args.scenario()?;
+    let mut asked = args.scenario()?;
     let output = args.output.output();
     output.check()?;
     let statistics = args.vespa_statistics.as_deref();
@@ -252,6 +255,9 @@ fn run(args: &FeedArgs) -> Result<u8> {
         let written = std::fs::write(path, "");
         written
             .map_err(|error| usage(format!("--vespa-statistics {}: {error}", path.display())))?;
+    }
+    if let Some(path) = &asked.failed {
+        asked.failed = Some(own_place(path, output.runs.as_deref(), asked.slice)?);
     }
     let task = Task::new(&asked, false)?;
     let (finished, result) = carry(task, &output)?;
@@ -270,25 +276,36 @@ fn carry(mut task: Task, output: &Output) -> Result<(Finished, FeedResult)> {
     let progress = FeedProgress::new(task.feed.clone(), output.voice());
     let mut told = FeedResult::default();
     let scenario = task.scenario.clone();
+    let of_agents = AgentsProgress::new(output.voice());
     let finished = carry_out(&scenario, &about, output, |keeping| {
         let stop = Arc::new(AtomicBool::new(false));
         let over = Arc::new(AtomicBool::new(false));
-        let watch = task.watch(vec![keeping.stop.clone()], stop.clone(), over.clone())?;
-        task.start_reader()?;
+        let (causes, started) = (vec![keeping.stop.clone()], keeping.started.clone());
+        let watch = task.watch(causes, stop.clone(), over.clone(), started)?;
+        if !is_coordinator() {
+            task.start_reader()?;
+        }
         let (http, (sessions, counted)) = (task.http, task.sessions());
-        let mut second = |_: &_| progress.show();
-        let started_ns = now_ns();
-        let end = run_engine(&plan, || http, sessions, keeping.sink, &mut second, &stop);
+        let mut second = |second: &Interval| match &of_agents {
+            Some(progress) => progress.show(second),
+            None => progress.show(),
+        };
+        let mut keeping = Keeping { stop, ..keeping };
+        let end = keeping.run(&plan, || http, sessions, &mut second);
         over.store(true, Ordering::Relaxed);
         // A watch that broke has no course to show, and the feed is as good as with it.
         let over_time = watch.join().unwrap_or_default();
         progress.done();
+        of_agents.iter().for_each(AgentsProgress::done);
         let end = end?;
         let tally = Tally::of_shards(&counted);
         let (cpu_s, stopped) = (end.cpu_s, signals::is_stopped());
-        let ended = Ended { started_ns, cpu_s, stopped, tally, over_time };
-        let (result, warnings) = finish::result(&task, &ended);
-        let verdict = finish::verdict(&result, ended.stopped);
+        let ended = Ended { started_ns: end.start_ns, cpu_s, stopped, tally, over_time };
+        let gathered = gather(|| Ok(FeedPart::of(&task, &ended)))?;
+        let files = task.feed.input.names();
+        let (result, lacks, warnings) = merging::together(gathered, files, cpu_s)?;
+        let mut verdict = finish::verdict(&result, ended.stopped);
+        verdict.reasons.extend(lacks);
         let verdict = throughput::judge(verdict, &end, Some(finish::input(&result)));
         let results = JobResults::of(result.clone());
         told = result;

@@ -14,7 +14,7 @@ use crate::tool;
 use crate::watching::{self, Watching};
 use anyhow::Result;
 use parts::{generator_of, slow_request, warmup_phase};
-use plimsoll_core::clock::wall_us;
+use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::periods::Periods;
 use plimsoll_core::scenario::Scenario;
@@ -34,7 +34,7 @@ use plimsoll_report::sections::Course;
 use plimsoll_workloads::http::Troubles;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Said in the record and on the page of every run with `--insecure`.
 const UNVERIFIED: &str = "--insecure: the certificate of the target was not verified; what answered may have been another server";
@@ -109,6 +109,33 @@ pub struct Keeping<'a> {
     pub sink: &'a mut (dyn Sink + Send),
     /// Set when the user wants the run to end.
     pub stop: Arc<AtomicBool>,
+    /// Start of the load.
+    pub started: Started,
+}
+
+/// Start of the load of a run, ns; unknown until it has begun. Agents wait for each other before.
+#[derive(Clone, Debug, Default)]
+pub struct Started(Arc<AtomicU64>);
+
+impl Started {
+    /// A load that begins now.
+    #[must_use]
+    pub fn now() -> Self {
+        let started = Self::default();
+        started.set(now_ns());
+        started
+    }
+
+    /// The start; none while the load has not begun.
+    #[must_use]
+    pub fn ns(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|&ns| ns > 0)
+    }
+
+    fn set(&self, ns: u64) {
+        // The first phase counts.
+        let _ = self.0.compare_exchange(0, ns, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 /// Result that the job gives back.
@@ -170,7 +197,7 @@ pub fn carry_out(
         watching: &watching,
         periods: Periods::default(),
     };
-    let ended = job(Keeping { sink: &mut sink, stop });
+    let ended = job(Keeping { sink: &mut sink, stop, started: Started::default() });
     let mut first_failure = sink.first.take();
     let periods = std::mem::take(&mut sink.periods);
     if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {

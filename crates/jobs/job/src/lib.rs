@@ -41,6 +41,7 @@ pub mod signals;
 pub mod sought;
 pub mod temporary;
 pub mod throughput;
+pub mod together;
 pub mod toml_text;
 pub mod tool;
 pub mod url;

@@ -4,6 +4,7 @@
 //! itself. [`RunProgress`] makes the figures of a run, [`SearchProgress`] those of a search for the load line, and [`Lines`]
 //! are those of Erlvolt's benchmark, which stay.
 
+mod agents;
 mod heartbeat;
 mod line;
 mod lines;
@@ -13,6 +14,7 @@ mod search;
 mod so_far;
 
 pub use crate::screen::Voice;
+pub use agents::AgentsProgress;
 pub use lines::Lines;
 pub use parts::Part;
 pub use run::{RunProgress, Watched};

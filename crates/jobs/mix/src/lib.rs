@@ -21,7 +21,7 @@ use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
 use plimsoll_job::contact::reach;
 use plimsoll_job::execute::print;
 use plimsoll_job::exit;
-use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, carry_out};
+use plimsoll_job::keeping::{About, JobEnd, Keeping, Nowhere, Started, carry_out};
 use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::prepare::{Prepared, http_of, only_whole, prepare};
 use plimsoll_job::progress::RunProgress;
@@ -244,7 +244,12 @@ fn both(
         Until::Queries => task.plan.part.end_early = Some(asked.clone()),
         Until::Feed => plan.part.end_early = Some(fed.clone()),
     }
-    let watch = task.watch(vec![keeping.stop.clone()], feed_stop.clone(), feed_over.clone())?;
+    let watch = task.watch(
+        vec![keeping.stop.clone()],
+        feed_stop.clone(),
+        feed_over.clone(),
+        Started::now(),
+    )?;
     task.start_reader()?;
     let (feed_plan, feed_http) = (task.plan.clone(), task.http);
     let (feed_sessions, counted) = task.sessions();

@@ -3,12 +3,14 @@
 mod carry;
 mod cells;
 mod contact;
+mod destination;
 mod finish;
+mod merging;
 mod shown;
 mod task;
 
 use crate::page::FORMS;
-use crate::{Destination, DocumentFormat, Packing, Visit, VisitForm, Written};
+use crate::{Destination, Visit, VisitForm};
 use anyhow::Result;
 use carry::carry;
 use clap::{Args, ValueEnum};
@@ -24,13 +26,15 @@ use plimsoll_job::headers::read_headers;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::{Finished, without_run};
 use plimsoll_job::output::{Output, note, print_out};
+use plimsoll_job::prepare::only_whole;
 use plimsoll_job::results::write_results;
+use plimsoll_job::together::share;
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::visit::VisitResult;
 use plimsoll_report::forms::Forms;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use task::{ROOT, Task, path_of, pins_buckets, time_us};
@@ -304,66 +308,6 @@ impl VisitArgs {
             .map(Some)
             .ok_or_else(|| usage("--slices: write auto, or a number from 1 to 4096".to_owned()))
     }
-
-    fn destination(&self) -> (Destination, Packing) {
-        let by_flag = self.compress.map(|how| match how {
-            CompressFlag::None => Packing::Plain,
-            CompressFlag::Gzip => Packing::Gzip,
-            CompressFlag::Zstd => Packing::Zstd,
-        });
-        match &self.out_dir {
-            Some(folder) => {
-                (Destination::Folder(folder.clone()), by_flag.unwrap_or(Packing::Plain))
-            }
-            None if self.out == Path::new("-") => (Destination::Stdout, Packing::Plain),
-            None => {
-                let packing = by_flag.unwrap_or_else(|| Packing::of_name(&self.out));
-                (Destination::File(self.out.clone()), packing)
-            }
-        }
-    }
-
-    /// Rejects flags that exclude each other.
-    fn check(&self) -> Result<()> {
-        match (self.slice_id, self.slices()?) {
-            (Some(_), _) if self.measure => {
-                return Err(usage(
-                    "--slice-id cannot be used with --measure, which reads all slices",
-                ));
-            }
-            (Some(_), None) => return Err(usage("--slice-id needs --slices N")),
-            (Some(id), Some(slices)) if id >= slices => {
-                return Err(usage(format!(
-                    "--slice-id must be below --slices, from 0 to {}",
-                    slices - 1
-                )));
-            }
-            _ => {}
-        }
-        let (destination, _) = self.destination();
-        let to_stdout = destination == Destination::Stdout && !self.measure;
-        if to_stdout && self.output.results.json.as_deref() == Some(Path::new("-")) {
-            return Err(usage(
-                "the documents and --json - cannot both go to stdout; use --out FILE",
-            ));
-        }
-        if to_stdout && self.output.outlets.takes_stdout() {
-            return Err(usage(
-                "the documents and --stream - cannot both go to stdout; use --out FILE",
-            ));
-        }
-        if to_stdout && self.resume.is_some() {
-            return Err(usage(
-                "--resume cannot resume output that was written to stdout; use --out",
-            ));
-        }
-        if to_stdout && self.compress.is_some_and(|how| how != CompressFlag::None) {
-            return Err(usage(
-                "--compress applies to files; use --out, or pipe stdout into gzip or zstd",
-            ));
-        }
-        Ok(())
-    }
 }
 
 impl Job for VisitArgs {
@@ -381,6 +325,9 @@ impl Job for VisitArgs {
 /// Wrong usage, or files that cannot be written.
 fn run(args: &VisitArgs) -> Result<u8> {
     args.check()?;
+    if args.measure {
+        only_whole(args.part.slice(), "--measure", "it compares the speed of whole visits")?;
+    }
     let mut task = args.task()?;
     let output = args.output.output();
     output.check()?;
@@ -393,7 +340,7 @@ fn run(args: &VisitArgs) -> Result<u8> {
         ));
     }
     let to_stdout = args.destination().0 == Destination::Stdout && !args.measure;
-    match contact(&mut task)? {
+    match shared_contact(&mut task)? {
         Contact::Ready => {}
         Contact::Failed(why) => {
             let finished = not_begun(&task, &output, VerdictKind::TargetFailed, why)?;
@@ -417,12 +364,7 @@ fn run(args: &VisitArgs) -> Result<u8> {
         (None, None) => most.min(SLICES_MAX),
     };
     task.check_parts()?;
-    let (destination, packing) = args.destination();
-    let format = match args.format {
-        FormatFlag::Documents => DocumentFormat::Documents,
-        FormatFlag::VespaFeed => DocumentFormat::VespaFeed,
-    };
-    let to = Written { destination, format, packing };
+    let to = args.written(&output)?;
     let (form, failures_max) = (task.form.clone(), task.failures_max);
     let visit = match resumed {
         Some(path) => Visit::resume(path, form, to, failures_max),
@@ -444,6 +386,13 @@ fn run(args: &VisitArgs) -> Result<u8> {
     }
     let finished = carry(&task, &visit, args.resume.as_deref(), &output)?;
     show(&finished, &output, to_stdout)
+}
+
+/// The contact of all parts of the visit: one is enough, and all visit the same cluster.
+fn shared_contact(task: &mut Task) -> Result<Contact> {
+    let (contact, cluster) = share(|| Ok((contact(task)?, task.form.cluster.clone())))?;
+    task.form.cluster = cluster;
+    Ok(contact)
 }
 
 /// The record of a visit that never began.

@@ -56,7 +56,7 @@ pub struct SliceProgress {
 }
 
 /// Account of a slice's time, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceTimes {
     /// Between the end of a reply and the next request.
     pub turn_ns: u64,

@@ -9,6 +9,7 @@ mod processes;
 mod search;
 mod start;
 mod stranger;
+mod sums;
 mod task;
 mod telling;
 

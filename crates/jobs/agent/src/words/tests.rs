@@ -115,3 +115,62 @@ fn words_from_the_bus_lead_to_no_other_file_and_to_no_variable() {
         assert!(!is_good(wrong), "{wrong:?}");
     }
 }
+
+#[derive(Args)]
+struct FeedFlags {
+    #[arg(long, value_name = "FILE")]
+    failed: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    vespa_statistics: Option<PathBuf>,
+    sources: Vec<String>,
+}
+
+/// Files without a flag go to the agents, and each agent writes a file of its own.
+#[test]
+fn operations_are_sent_and_rejected_ones_stay_on_the_agent() {
+    let command = FeedFlags::augment_args(clap::Command::new("feed"));
+    let feed = |words: &[&str], task| {
+        let mut packer = Packer::new(&command, task);
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        packer.all(&words).map(|()| packer.packed).map_err(|error| error.to_string())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("one.json"), "[]").unwrap();
+    let file = dir.path().join("one.json").display().to_string();
+    let words = [
+        "feed",
+        "http://h/",
+        &file,
+        "--failed",
+        "rest.json",
+        "--vespa-statistics",
+        "/tmp/x",
+        "--",
+        &file,
+    ];
+    let packed = feed(&words, Task::Pack).unwrap();
+    let sent = [
+        "feed",
+        "--failed=rest.json",
+        "http://h/",
+        "{files}/0/one.json",
+        "--",
+        "{files}/1/one.json",
+    ];
+    assert_eq!(packed.words, sent);
+    assert_eq!(packed.files.entries().len(), 2);
+    assert!(feed(&sent, Task::Check).is_ok());
+    for (words, part) in [
+        (["feed", "http://h/", "-"], "stdin"),
+        (["feed", "http://h/", "none.json"], "no such file"),
+        (["feed", "http://h/", "--failed=/etc/x"], "without a folder"),
+        (["feed", "http://h/", "--failed=.."], "without a folder"),
+    ] {
+        let error = feed(&words, Task::Pack).err().unwrap();
+        assert!(error.contains(part), "{error}");
+    }
+    for wrong in ["/etc/passwd", "-", "{files}/0/../x", "--failed=../x", "--vespa-statistics=x"] {
+        assert!(feed(&["feed", "http://h/", wrong], Task::Check).is_err(), "{wrong}");
+    }
+    assert!(feed(&["feed", "--failed=/dev/null"], Task::Check).is_ok());
+}

@@ -16,7 +16,9 @@ use plimsoll_core::units::Span;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_job::headers::read_headers;
+use plimsoll_job::keeping::Started;
 use plimsoll_job::prepare::{plan_of, tls_of};
+use plimsoll_job::together::{is_coordinator, parts_in_all, share};
 use plimsoll_job::url::Url;
 use plimsoll_job::usage::usage;
 use plimsoll_record::feed::FeedMoment;
@@ -83,7 +85,8 @@ impl Task {
         scenario.http2 = match asked.http.as_str() {
             "1.1" => false,
             "2" => true,
-            _ => speaks_http2(&scenario, &urls, &targets)?,
+            // All parts send the same requests.
+            _ => share(|| speaks_http2(&scenario, &urls, &targets))?,
         };
         let limit = inflight_limit(asked, scenario.http2);
         let connections = match (asked.connections, scenario.http2) {
@@ -92,7 +95,7 @@ impl Task {
             (None, false) => limit,
         };
         let least = limit.min(connections);
-        let parts = asked.slice.of;
+        let parts = parts_in_all(asked.slice);
         if least < parts {
             return Err(usage(format!(
                 "{least} connections or operations in flight cannot be shared out to {parts} parts; use fewer parts, or \
@@ -112,6 +115,8 @@ impl Task {
         let how = (asked.headers.as_slice(), asked.compression.as_str());
         let forms = forms_of(how, &urls, &plan.targets, scenario.http2)?;
         let failed = match &asked.failed {
+            // Each agent keeps what it was told.
+            _ if is_coordinator() => FailedOperations::nowhere(),
             None => FailedOperations::nowhere(),
             Some(path) => FailedOperations::file(path).map_err(|error| {
                 usage(format!("--failed {}: {}", path.display(), with_advice(&error)))
@@ -160,7 +165,7 @@ impl Task {
     }
 
     /// Sets `stop` when one of `causes` is set, when the feed is given up, or when nothing was accepted for too
-    /// long; ends when `over` is set. Returns the feed over time.
+    /// long since it `started`; ends when `over` is set. Returns the feed over time.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -169,13 +174,20 @@ impl Task {
         causes: Vec<Arc<AtomicBool>>,
         stop: Arc<AtomicBool>,
         over: Arc<AtomicBool>,
+        started: Started,
     ) -> Result<JoinHandle<Vec<FeedMoment>>> {
-        let (feed, deadline_ns, began_ns) = (self.feed.clone(), self.deadline_ns, now_ns());
+        // A coordinator sees no operations; its agents look after theirs.
+        let deadline_ns = self.deadline_ns.filter(|_| !is_coordinator());
+        let feed = self.feed.clone();
         let body = move || {
-            let mut course = Course::new(began_ns);
+            let mut course = None;
             while !over.load(Ordering::Relaxed) {
-                course.look(now_ns(), || feed.now());
-                if let Some(deadline_ns) = deadline_ns
+                let began_ns = started.ns();
+                if let Some(began_ns) = began_ns {
+                    let course = course.get_or_insert_with(|| Course::new(began_ns));
+                    course.look(now_ns(), || feed.now());
+                }
+                if let (Some(deadline_ns), Some(began_ns)) = (deadline_ns, began_ns)
                     && now_ns().saturating_sub(feed.now().accepted_at_ns.max(began_ns))
                         > deadline_ns
                 {
@@ -187,7 +199,7 @@ impl Task {
                 }
                 std::thread::sleep(LOOK_EVERY);
             }
-            course.end(now_ns(), feed.now())
+            course.map(|course| course.end(now_ns(), feed.now())).unwrap_or_default()
         };
         Ok(std::thread::Builder::new().name("watch".to_owned()).spawn(body)?)
     }

@@ -1,6 +1,6 @@
 //! One phase of a run: carried out here, or by agents whose measurements come together here.
 
-use super::Keeping;
+use super::{Keeping, Started};
 use anyhow::Result;
 use plimsoll_core::interval::{Fingerprint, Interval};
 use plimsoll_core::record::{FailureSample, Sink};
@@ -29,12 +29,15 @@ impl Keeping<'_> {
         P: Protocol,
         F: Fn() -> P + Sync,
     {
+        let mut sink = Starting { inner: &mut *self.sink, started: &self.started };
+        let mut own =
+            Keeping { sink: &mut sink, stop: self.stop.clone(), started: self.started.clone() };
         match place() {
-            Place::Alone => self.alone(plan, protocol, sessions, progress),
-            Place::Agent(post) => self.as_agent(post, plan, protocol, sessions, progress),
+            Place::Alone => own.alone(plan, protocol, sessions, progress),
+            Place::Agent(post) => own.as_agent(post, plan, protocol, sessions, progress),
             Place::Coordinator(post) => {
                 drop(sessions);
-                Ok(post.conduct(key_of(plan), self.sink, progress, &self.stop)?)
+                Ok(post.conduct(key_of(plan), own.sink, progress, &own.stop)?)
             }
         }
     }
@@ -89,6 +92,27 @@ fn key_of(plan: &ShardPlan) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// Notes when the load begins.
+struct Starting<'a> {
+    inner: &'a mut (dyn Sink + Send),
+    started: &'a Started,
+}
+
+impl Sink for Starting<'_> {
+    fn counts_from(&mut self, start_ns: u64) {
+        self.started.set(start_ns);
+        self.inner.counts_from(start_ns);
+    }
+
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.inner.interval(interval)
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
+        self.inner.failure(sample)
+    }
 }
 
 /// Counts along what passes, to prove that it is the whole.

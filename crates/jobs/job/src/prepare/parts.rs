@@ -1,5 +1,6 @@
 //! A run as one part of a larger one: its share of the plan, and what cannot be shared.
 
+use crate::together::is_coordinator;
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
@@ -65,11 +66,14 @@ pub fn check_parts(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Rejects a part of a larger run where `what` needs the whole; `why` says what for.
+/// Rejects a part of a larger run, and a run by agents, where `what` needs the whole; `why` says what for.
 ///
 /// # Errors
-/// If the slice is not the whole.
+/// If the slice is not the whole, or others carry it out.
 pub fn only_whole(slice: Slice, what: &str, why: &str) -> Result<()> {
+    if is_coordinator() {
+        return Err(usage(format!("{what} cannot be shared out to agents: {why}")));
+    }
     match slice.is_whole() {
         true => Ok(()),
         false => Err(usage(format!("{what} cannot be part {slice} of a larger run: {why}"))),

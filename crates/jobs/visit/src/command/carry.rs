@@ -1,17 +1,20 @@
 //! Runs a visit and keeps its record.
 
 use super::finish;
+use super::merging::{self, VisitPart};
 use super::shown::VisitProgress;
 use super::task::Task;
 use crate::Visit;
 use crate::course::Course;
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
-use plimsoll_engine::run::run as run_engine;
-use plimsoll_job::keeping::{About, Finished, JobEnd, carry_out};
+use plimsoll_core::interval::Interval;
+use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, Started, carry_out};
 use plimsoll_job::output::Output;
+use plimsoll_job::progress::AgentsProgress;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
+use plimsoll_job::together::gather;
 use plimsoll_record::JobResults;
 use plimsoll_record::visit::VisitMoment;
 use plimsoll_wire::http::Http;
@@ -49,39 +52,41 @@ pub fn carry(
     let before = visit.totals();
     let progress = VisitProgress::new(visit.clone(), output.voice());
     let (sessions, counted) = task.sessions(visit, &forms);
+    let of_agents = AgentsProgress::new(output.voice());
     let finished = carry_out(&task.scenario, &about, output, |keeping| {
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let flags = [keeping.stop.clone(), stop.clone(), over.clone()];
-        let started_ns = now_ns();
-        let course = Course::new(visit, started_ns);
-        let watch = watch(visit.clone(), course, state, flags)?;
-        let mut second = |_: &_| progress.show();
-        let end = run_engine(&plan, Http::default, sessions, keeping.sink, &mut second, &stop);
+        let mut keeping = Keeping { stop, ..keeping };
+        let watch = watch(visit.clone(), keeping.started.clone(), state, flags)?;
+        let mut second = |second: &Interval| match &of_agents {
+            Some(progress) => progress.show(second),
+            None => progress.show(),
+        };
+        let end = keeping.run(&plan, Http::default, sessions, &mut second);
         over.store(true, Ordering::Relaxed);
         // A watch that broke has no course to show, and the visit is as good as with it.
         let over_time = watch.join().unwrap_or_default();
         let end = end?;
-        let received_ns = now_ns();
-        // Only what is written is complete.
-        let written = write_out(visit, state);
-        let now_ns = now_ns();
-        progress.done();
-        let mut warnings = Vec::new();
-        // What the output said before is the reason why the visit ended.
-        if let Err(error) = &written
-            && !visit.is_stopped()
-        {
-            warnings.push(format!("the documents or the state cannot be written: {error}"));
-        }
-        let took = finish::Took {
-            seconds: (now_ns - started_ns) as f64 / 1e9,
-            writing_s: (now_ns - received_ns) as f64 / 1e9,
-            cpu_s: end.cpu_s,
-            first_bytes: finish::together(&counted),
-            over_time,
+        let own = || {
+            let received_ns = now_ns();
+            // Only what is written is complete.
+            let written = write_out(visit, state);
+            let now_ns = now_ns();
+            progress.done();
+            let took = finish::Took {
+                seconds: now_ns.saturating_sub(end.start_ns) as f64 / 1e9,
+                writing_s: (now_ns - received_ns) as f64 / 1e9,
+                cpu_s: end.cpu_s,
+                first_bytes: finish::together(&counted),
+                over_time,
+            };
+            Ok(VisitPart::of(visit, &before, &took, written))
         };
-        let result = finish::result(visit, &before, &took, written.is_ok());
-        let verdict = finish::verdict(&result, &end, signals::is_stopped());
+        let gathered = gather(own)?;
+        let (result, lacks, warnings) = merging::together(gathered, end.cpu_s)?;
+        of_agents.iter().for_each(AgentsProgress::done);
+        let mut verdict = finish::verdict(&result, &end, signals::is_stopped());
+        verdict.reasons.extend(lacks);
         let verdict = throughput::judge(verdict, &end, Some(finish::output(&result)));
         let results = JobResults::of(result);
         Ok(JobEnd { end, results, verdict: Some(verdict), warnings })
@@ -105,15 +110,19 @@ fn write_out(visit: &Visit, state: Option<&Path>) -> Result<(), String> {
 /// Ends the run when the user wants that or the visit cannot go on, and has it saved every second. Returns the visit over time.
 fn watch(
     visit: Arc<Visit>,
-    mut course: Course,
+    started: Started,
     state: Option<&Path>,
     [wanted, stop, over]: [Arc<AtomicBool>; 3],
 ) -> Result<JoinHandle<Vec<VisitMoment>>> {
     let state = state.map(Path::to_owned);
     let body = move || {
         let mut saved_ns = now_ns();
+        let mut course = None;
         while !over.load(Ordering::Relaxed) {
-            course.look(&visit, now_ns());
+            if let Some(began_ns) = started.ns() {
+                let course = course.get_or_insert_with(|| Course::new(&visit, began_ns));
+                course.look(&visit, now_ns());
+            }
             if wanted.load(Ordering::Relaxed) || visit.is_stopped() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -126,7 +135,7 @@ fn watch(
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        course.end(&visit, now_ns())
+        course.map(|course| course.end(&visit, now_ns())).unwrap_or_default()
     };
     Ok(std::thread::Builder::new().name("watch".to_owned()).spawn(body)?)
 }

@@ -9,7 +9,6 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_job::keeping::{About, JobEnd, carry_out};
 use plimsoll_job::output::Output;
-use plimsoll_job::prepare::only_whole;
 use plimsoll_job::throughput;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
@@ -64,7 +63,6 @@ fn cell(
 
 /// Measures the whole matrix and prints it.
 pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8> {
-    only_whole(task.form.part, "--measure", "it compares the speed of whole visits")?;
     let slices = match args.slices()? {
         Some(slices) => vec![slices],
         None => SLICES_EACH.iter().map(|each| each * task.targets.len() as u32).collect(),

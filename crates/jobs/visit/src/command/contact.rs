@@ -15,6 +15,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::Fault;
 use plimsoll_wire::http1::{Http1, Keep, Request};
 use plimsoll_workloads::render::HttpForm;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// For how long a container is looked for where none can be reached, ns.
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ALL_CLUSTERS: &str = "*";
 
 /// Outcome of the contact.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Contact {
     /// The visit may begin.
     Ready,

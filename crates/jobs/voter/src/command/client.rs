@@ -1,5 +1,6 @@
 //! One client, from its first connection to the check of its writes.
 
+mod by_agents;
 pub mod seeking;
 mod tuning;
 
@@ -17,12 +18,13 @@ use anyhow::{Result, bail};
 use plimsoll_core::bench_shape::Rhythm;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::voter::{WriteCheck, WriteCheckKind};
-use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
 use plimsoll_job::progress::{Lines, RunProgress, Voice};
 use plimsoll_job::signals::Stopped;
+use plimsoll_job::together::{has_agents, share};
 use plimsoll_record::JobResults;
 use plimsoll_record::voter::{Totals, TuneResult, VoterLap, VoterProcess, VoterResult};
 use plimsoll_wire::{Protocol, Sessions};
@@ -78,15 +80,18 @@ pub fn run(
     let taken = output.takes_stdout();
     let lines = lines_of(&task.shape, output.voice(), taken);
     let words = if task.gate { Lines::None } else { lines };
-    words.say("connect ...");
-    let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
-    words.say("preparation ...");
-    let prepared = match task.gate {
-        true => Vec::new(),
-        false => contact.prepare(task.shape.bench, &task.names)?,
-    };
-    let rows = if task.is_voter() { Some(contact.count(task.range())?) } else { None };
-    drop(contact);
+    // Agents wait for the tables: they are made once.
+    let (prepared, rows) = share(|| {
+        words.say("connect ...");
+        let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
+        words.say("preparation ...");
+        let prepared = match task.gate {
+            true => Vec::new(),
+            false => contact.prepare(task.shape.bench, &task.names)?,
+        };
+        let rows = if task.is_voter() { Some(contact.count(task.range())?) } else { None };
+        Ok((prepared, rows))
+    })?;
     let routes = match &task.database {
         Database::Volt(address) if task.affinity && task.is_voter() && address.hosts.len() > 1 => {
             routes(address, &task.database.targets(), task.scenario.connect_timeout)?.map(Arc::new)
@@ -174,8 +179,8 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
     carry_out(&task.scenario, &about, output, |keeping| {
         let mut telling = Telling::before(keeping.sink);
         let keeping = match task.gate {
-            true => Keeping { sink: &mut telling, stop: keeping.stop },
-            false => Keeping { sink: telling.inner(), stop: keeping.stop },
+            true => Keeping { sink: &mut telling, ..keeping },
+            false => Keeping { sink: telling.inner(), ..keeping },
         };
         if let Rhythm::Sought { .. } = task.shape.rhythm {
             return seeking::search(
@@ -192,7 +197,8 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         let voice = if task.gate { Voice::Quiet } else { output.voice() };
         let progress = RunProgress::new(&task.scenario, voice);
         let mut watched = progress.watching(keeping.sink);
-        let mut keeping = Keeping { sink: &mut watched, stop: keeping.stop };
+        let mut keeping =
+            Keeping { sink: &mut watched, stop: keeping.stop, started: keeping.started };
         let run = Run { task, before, plan: about.plan, end_early: &end_early, protocol, make };
         if let Some(goal) = &task.settings.tune {
             return tuning::tune(&run, goal, &mut keeping);
@@ -201,7 +207,10 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         if !task.gate {
             before.lines.say("cool down ... check writes ...");
         }
-        let result = conclude(task, before, &end, counted);
+        let result = match has_agents() {
+            true => by_agents::conclude(task, before, &end, counted)?,
+            false => conclude(task, before, &end, counted),
+        };
         let verdict = verdict(task, &result.0, result.1, &end);
         let warnings = [before.prepared.clone(), worn_out(&result.0)].concat();
         Ok(JobEnd { end, results: JobResults::of(result.0), verdict, warnings })
@@ -271,8 +280,7 @@ impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
         };
         let (end, laps) = std::thread::scope(|scope| {
             let watching = scope.spawn(|| watch.run());
-            let end =
-                run_engine(plan, self.protocol, sessions, keeping.sink, &mut |_| {}, &keeping.stop);
+            let end = keeping.run(plan, self.protocol, sessions, &mut |_| {});
             done.store(true, Ordering::Relaxed);
             // A watch that broke has no laps to show, and the calls are as good as with it.
             (end, watching.join().unwrap_or_default())

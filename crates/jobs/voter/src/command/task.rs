@@ -15,6 +15,7 @@ use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::tls::Tls;
 use plimsoll_job::prepare::{check_limits, plan_of};
+use plimsoll_job::together::parts_in_all;
 use plimsoll_job::usage::usage;
 
 /// Calls in flight on a connection to VoltDB where no one limits them: the server's own back-pressure does.
@@ -134,7 +135,7 @@ impl Task {
         // The processes of a run have connections of their own; the parts of a larger run share those of one process.
         let counts = match flags.gate {
             true => (part.of, flags.cores),
-            false => (flags.processes.max(1), flags.cores.saturating_mul(part.of)),
+            false => (flags.processes.max(1), flags.cores.saturating_mul(parts_in_all(part))),
         };
         let (own, depth) = connections(flags, &shape, &database, counts);
         let processes = counts.0;

@@ -12,6 +12,7 @@ use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::flags::ArrivalsFlag;
 use plimsoll_job::postgres;
 use plimsoll_job::prepare::only_whole;
+use plimsoll_job::together::{has_agents, parts_in_all};
 use plimsoll_job::usage::usage;
 
 /// Calls in a burst where only the rhythm was named.
@@ -284,7 +285,8 @@ impl BenchFlags {
 
     /// Threads of all processes, or of all parts, together.
     fn threads_in_all(&self) -> Result<u32> {
-        Ok(self.processes.saturating_mul(self.cores).saturating_mul(self.part()?.of))
+        let parts = parts_in_all(self.part()?);
+        Ok(self.processes.saturating_mul(self.cores).saturating_mul(parts))
     }
 
     /// Rejects in a part of a larger run what needs the whole of it.
@@ -296,6 +298,11 @@ impl BenchFlags {
         }
         if self.processes > 1 {
             only_whole(part, "a run of several --processes", "use more parts instead")?;
+        }
+        if has_agents() && (self.gate || self.start_at.is_some() || self.start_delay.is_some()) {
+            return Err(usage(
+                "agents start together; leave out --start-at, --start-delay and --gate",
+            ));
         }
         if targets.is_empty() {
             only_whole(part, "a run with a database of its own", "name one with --target")?;

@@ -2,6 +2,7 @@
 
 use super::Ended;
 use crate::command::client::{worn_out, wrong_writes};
+use crate::command::sums::{add, add_up};
 use crate::command::task::Task;
 use anyhow::{Context, Result};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
@@ -62,7 +63,7 @@ pub fn together(
             .job_results
             .voter()
             .with_context(|| format!("the record of {} has no section voter", one.name))?;
-        take(&mut result, own, &mut server)?;
+        add_up(&mut result, own, &mut server)?;
     }
     if !task.is_voter() {
         (result.rows_before, result.rows_after) = (None, None);
@@ -136,10 +137,6 @@ impl Generators {
     }
 }
 
-fn add(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one?.saturating_add(other?))
-}
-
 /// A process without a record.
 fn died(one: &Ended, why: &str) -> VoterProcess {
     VoterProcess {
@@ -149,32 +146,6 @@ fn died(one: &Ended, why: &str) -> VoterProcess {
         died: why.to_owned(),
         ..VoterProcess::default()
     }
-}
-
-fn take(result: &mut VoterResult, own: &VoterResult, server: &mut Histogram) -> Result<()> {
-    result.accepted += own.accepted;
-    result.rejected.contestant += own.rejected.contestant;
-    result.rejected.limit += own.rejected.limit;
-    result.unknown += own.unknown;
-    result.retries += own.retries;
-    for (what, count) in &own.errors {
-        *result.errors.entry(what.clone()).or_default() += count;
-    }
-    result.rows_before = add(result.rows_before, own.rows_before);
-    result.rows_after = add(result.rows_after, own.rows_after);
-    if !own.check_reason.is_empty() {
-        result.check_reason.clone_from(&own.check_reason);
-    }
-    if !own.server.histogram.is_empty() {
-        server.merge(&Histogram::decode(&own.server.histogram)?);
-    }
-    // Whoever asked last saw all votes.
-    let votes = |one: &VoterResult| one.contestants.iter().map(|c| c.votes).sum::<u64>();
-    if votes(own) >= votes(result) {
-        result.contestants.clone_from(&own.contestants);
-    }
-    result.processes.extend(own.processes.iter().cloned());
-    Ok(())
 }
 
 /// Measurements of a process, from its record.

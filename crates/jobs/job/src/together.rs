@@ -1,0 +1,167 @@
+//! One job in several processes: the coordinator puts their results together, and shares its findings with them.
+
+use crate::signals;
+use anyhow::{Context as _, Result};
+use plimsoll_core::schedule::Slice;
+pub use plimsoll_fleet::place::is_coordinator;
+use plimsoll_fleet::place::{Place, place};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Result of one part of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part<T> {
+    /// Index of the part.
+    pub index: u32,
+    /// Name of its agent; empty if the whole run takes place here.
+    pub agent: String,
+    /// The result.
+    pub value: T,
+}
+
+/// Results of all parts of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathered<T> {
+    /// Those that are there, in the order of the slices.
+    pub parts: Vec<Part<T>>,
+    /// Index and name of each agent that was lost before it had sent its result: the rest is not the whole.
+    pub missing: Vec<(u32, String)>,
+}
+
+impl<T> Gathered<T> {
+    /// The missing results in a line; none if all are there.
+    #[must_use]
+    pub fn lacks(&self) -> Option<String> {
+        let names: Vec<&str> = self.missing.iter().map(|(_, name)| name.as_str()).collect();
+        let all = self.missing.len() + self.parts.len();
+        (!names.is_empty()).then(|| {
+            let names = names.join(", ");
+            format!("the results of {} of {all} agents are missing: {names}", self.missing.len())
+        })
+    }
+}
+
+/// Puts the results of all parts of a run together, after its last phase. `own` makes that of this process; a coordinator has
+/// none, and gets those of its agents.
+///
+/// # Errors
+/// The error of `own`, or a result that is too long to be sent.
+pub fn gather<T: Serialize + DeserializeOwned>(
+    own: impl FnOnce() -> Result<T>,
+) -> Result<Gathered<T>> {
+    let alone = |value| Gathered {
+        parts: vec![Part { index: 0, agent: String::new(), value }],
+        missing: Vec::new(),
+    };
+    match place() {
+        Place::Alone => Ok(alone(own()?)),
+        Place::Agent(post) => {
+            let value = own()?;
+            post.part(serde_json::to_value(&value)?)?;
+            Ok(alone(value))
+        }
+        Place::Coordinator(post) => {
+            let mut gathered = Gathered { parts: Vec::new(), missing: Vec::new() };
+            for (index, part) in (0..).zip(post.parts(&signals::is_stopped)) {
+                let Some(value) = part.value else {
+                    gathered.missing.push((index, part.name));
+                    continue;
+                };
+                let value = serde_json::from_value(value)
+                    .with_context(|| format!("the results of agent {}", part.name))?;
+                gathered.parts.push(Part { index, agent: part.name, value });
+            }
+            Ok(gathered)
+        }
+    }
+}
+
+/// Does something once for all parts of a run, before its first phase: here, or at the coordinator, whose agents wait for it and
+/// get the result.
+///
+/// # Errors
+/// The error of `make`, or the end of the run.
+pub fn share<T: Serialize + DeserializeOwned>(make: impl FnOnce() -> Result<T>) -> Result<T> {
+    match place() {
+        Place::Alone => make(),
+        Place::Agent(post) => Ok(serde_json::from_value(post.shared()?)?),
+        Place::Coordinator(post) => {
+            let value = make()?;
+            post.share(&serde_json::to_value(&value)?)?;
+            Ok(value)
+        }
+    }
+}
+
+/// Returns true in a run by agents, for its coordinator and for each agent.
+#[must_use]
+pub fn has_agents() -> bool {
+    !matches!(place(), Place::Alone)
+}
+
+/// Number of parts of the run to which this process belongs.
+#[must_use]
+pub fn parts_in_all(slice: Slice) -> u32 {
+    match place() {
+        Place::Coordinator(post) => u32::try_from(post.agents()).unwrap_or(u32::MAX),
+        _ => slice.of,
+    }
+}
+
+/// Place of a file or folder that each part of a run writes for itself. An agent has it below its folder of records, with the
+/// part in its name: `dump.ndjson` is `runs/dump-0-of-2.ndjson`.
+///
+/// # Errors
+/// When an agent cannot make its folder of records.
+pub fn own_place(path: &Path, runs: Option<&Path>, slice: Slice) -> Result<PathBuf> {
+    let (Place::Agent(_), Some(runs)) = (place(), runs) else { return Ok(path.to_owned()) };
+    if is_sink(path) {
+        return Ok(path.to_owned());
+    }
+    std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
+    Ok(runs.join(name_of_part(path, slice)))
+}
+
+/// Returns true for the one path that takes everything and keeps nothing.
+#[must_use]
+pub fn is_sink(path: &Path) -> bool {
+    path == Path::new("/dev/null")
+}
+
+fn name_of_part(path: &Path, slice: Slice) -> OsString {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Everything after the first dot says what is in it.
+    let (stem, rest) = match name.char_indices().skip(1).find(|(_, sign)| *sign == '.') {
+        Some((dot, _)) => name.split_at(dot),
+        None => (&*name, ""),
+    };
+    format!("{stem}-{}-of-{}{rest}", slice.index, slice.of).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_is_in_the_name_and_the_form_stays_at_its_end() {
+        let slice = Slice { index: 1, of: 3 };
+        let name = |path: &str| name_of_part(Path::new(path), slice).into_string().unwrap();
+        assert_eq!(name("dump.ndjson.zst"), "dump-1-of-3.ndjson.zst");
+        assert_eq!(name("dump"), "dump-1-of-3");
+        assert_eq!(name(".hidden"), ".hidden-1-of-3");
+        let alone = own_place(Path::new("a/b"), Some(Path::new("runs")), slice).unwrap();
+        assert_eq!(alone, Path::new("a/b"), "a part that is no agent writes where it is asked to");
+    }
+
+    #[test]
+    fn without_agents_the_whole_is_one_part() {
+        let gathered = gather(|| Ok(7)).unwrap();
+        assert_eq!(gathered.parts[0].value, 7);
+        assert_eq!((gathered.lacks(), share(|| Ok(3)).unwrap()), (None, 3));
+        let gathered = Gathered { missing: vec![(1, "b".to_owned())], ..gathered };
+        let lacks = "the results of 1 of 2 agents are missing: b";
+        assert_eq!(gathered.lacks().as_deref(), Some(lacks));
+    }
+}

@@ -1,0 +1,154 @@
+//! The parts of a run by agents together. All vote in one key range: the coordinator counts its rows once, before the first call
+//! and after the last one, and compares them with the votes of all.
+
+use super::{Before, Counted};
+use crate::command::contact::Contact;
+use crate::command::start::wall_of;
+use crate::command::sums::add_up;
+use crate::command::task::Task;
+use anyhow::{Result, anyhow};
+use plimsoll_core::histogram::Histogram;
+use plimsoll_core::voter::WriteCheck;
+use plimsoll_engine::run::RunEnd;
+use plimsoll_job::together::{Gathered, Part, gather, is_coordinator};
+use plimsoll_job::usage::one_line;
+use plimsoll_record::voter::{ServerTimes, Totals, VoterProcess, VoterResult};
+use serde::{Deserialize, Serialize};
+
+/// Result of one part.
+#[derive(Serialize, Deserialize)]
+struct VoterPart {
+    result: VoterResult,
+    /// The common start on the wall clock of the agent's machine, us since the Unix epoch.
+    start_us: u64,
+    /// Reason why it ended before its time.
+    trouble: Option<String>,
+}
+
+/// The result of this run: of this part on an agent, of all parts at their coordinator. Returns why it ended before its time, too.
+///
+/// # Errors
+/// A result that cannot be sent or read.
+pub fn conclude(
+    task: &Task,
+    before: &Before,
+    end: &RunEnd,
+    counted: Counted,
+) -> Result<(VoterResult, Option<String>)> {
+    let start_us = wall_of(end.start_ns);
+    let own = || {
+        let (result, trouble) = super::conclude(task, before, end, counted);
+        Ok(VoterPart { result, start_us, trouble })
+    };
+    let mut gathered = gather(own)?;
+    if !is_coordinator() {
+        let only = gathered.parts.pop().ok_or_else(|| anyhow!("the calls have no result"))?;
+        return Ok((only.value.result, only.value.trouble));
+    }
+    let lacks = gathered.lacks();
+    let (mut result, trouble) = sum(gathered, start_us)?;
+    result.rows_before = before.rows;
+    result.key_range = task.range();
+    result.shape = Some(task.shape.clone());
+    result.hosts = task.database.hosts();
+    check_writes(task, &mut result, lacks);
+    Ok((result, trouble))
+}
+
+/// Compares the rows with the votes of all parts. Without the votes of a part there is nothing to compare.
+fn check_writes(task: &Task, result: &mut VoterResult, lacks: Option<String>) {
+    if !task.is_voter() {
+        result.check_reason = "hello only reads".to_owned();
+        return;
+    }
+    let after = Contact::open(&task.database, task.scenario.connect_timeout)
+        .and_then(|mut contact| Ok((contact.count(task.range())?, contact.results()?)));
+    match after {
+        Ok((rows, contestants)) => {
+            (result.rows_after, result.contestants) = (Some(rows), contestants);
+        }
+        Err(error) => result.check_reason = one_line(&error),
+    }
+    let check = match lacks {
+        None => WriteCheck::of_counts(
+            result.rows_before,
+            result.rows_after,
+            result.accepted,
+            result.unknown,
+        ),
+        Some(lacks) => {
+            result.check_reason = lacks;
+            WriteCheck::NotChecked
+        }
+    };
+    result.set_check(check);
+}
+
+/// Adds the parts up. Times on the wall clocks of their machines count from the common start, which was at `start_us` here.
+fn sum(gathered: Gathered<VoterPart>, start_us: u64) -> Result<(VoterResult, Option<String>)> {
+    let mut result = VoterResult::default();
+    let mut server = Histogram::new();
+    let mut trouble = None;
+    for Part { index, agent, value: part } in gathered.parts {
+        let here_us =
+            |there_us: u64| start_us.saturating_add(there_us).saturating_sub(part.start_us);
+        let mut own = part.result;
+        for process in &mut own.processes {
+            process.index = index;
+            process.client.clone_from(&agent);
+            (process.started_us, process.ended_us) =
+                (here_us(process.started_us), here_us(process.ended_us));
+            // Only the rows of all parts are counted.
+            (process.rows_before, process.rows_after) = (None, None);
+        }
+        add_up(&mut result, &own, &mut server)?;
+        trouble = trouble.or(part.trouble.map(|why| format!("agent {agent}: {why}")));
+    }
+    result.server = ServerTimes::from(&server);
+    result.totals = Totals::of(&result.processes);
+    let lost = |(index, agent): (u32, String)| VoterProcess {
+        index,
+        client: agent,
+        died: "the agent was lost before it had sent its results".to_owned(),
+        ..VoterProcess::default()
+    };
+    result.processes.extend(gathered.missing.into_iter().map(lost));
+    result.processes.sort_by_key(|process| process.index);
+    (result.rows_after, result.check_reason) = (None, String::new());
+    Ok((result, trouble))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(index: u32, accepted: u64, clock_us: u64) -> Part<VoterPart> {
+        let start_us = 1_000_000_000 + clock_us;
+        let process = VoterProcess {
+            calls: accepted,
+            started_us: start_us + 5,
+            ended_us: start_us + 2_000_000,
+            ..VoterProcess::default()
+        };
+        let errors = [("timeout".to_owned(), 2)].into();
+        let result =
+            VoterResult { accepted, errors, processes: vec![process], ..VoterResult::default() };
+        let agent = format!("agent-{index}");
+        Part { index, agent, value: VoterPart { result, start_us, trouble: None } }
+    }
+
+    /// A wall clock that is wrong by a minute moves no vote.
+    #[test]
+    fn parts_add_up_from_the_common_start() {
+        let parts = vec![part(0, 30, 0), part(2, 12, 60_000_000)];
+        let gathered = Gathered { parts, missing: vec![(1, "b".to_owned())] };
+        let (result, trouble) = sum(gathered, 7_000_000_000).unwrap();
+        assert_eq!((result.accepted, result.errors["timeout"], trouble), (42, 4, None));
+        let starts: Vec<_> = result.processes.iter().map(|one| one.started_us).collect();
+        assert_eq!(starts, [7_000_000_005, 0, 7_000_000_005]);
+        assert_eq!((result.totals.transactions, result.totals.start_skew_ms), (42, 0.0));
+        let clients: Vec<_> = result.processes.iter().map(|one| one.client.as_str()).collect();
+        assert_eq!(clients, ["agent-0", "b", "agent-2"]);
+        assert!(result.processes[1].died.contains("lost"));
+    }
+}
