@@ -96,7 +96,8 @@ impl FleetResult {
         if known.len() < 2 {
             return Vec::new();
         }
-        let compared: [(&str, fn(&AgentFigures) -> f64); 2] =
+        type Figure = fn(&AgentFigures) -> f64;
+        let compared: [(&str, Figure); 2] =
             [("rate", |figures| figures.ok_per_s), ("p95", |figures| figures.p95_ms)];
         let mut apart = Vec::new();
         for (what, value) in compared {
