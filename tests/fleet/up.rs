@@ -73,7 +73,8 @@ fn a_fleet_ends_with_the_first_of_its_processes() {
         assert!(line.contains(&format!("{name} ended by itself (signal: 9")), "{}", ended.stderr);
         expect_gone(&all);
     }
-    let (fleet, _) = up(&place, &["--local", "2"]);
+    // A process that is killed cannot remove a temporary folder.
+    let (fleet, _) = up(&place, &["--local", "2", "--data", "killed"]);
     let all = fleet.descendants();
     fleet.signal(Signal::KILL);
     fleet.wait(SOON);

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 const BUS_WITHIN: Duration = Duration::from_secs(60);
 /// Longest time until all agents answer.
 const AGENTS_WITHIN: Duration = Duration::from_secs(60);
-/// Longest wait for a process to end in order: an agent sends its last figures.
+/// Longest wait for a process to shut down cleanly: an agent sends its last figures.
 const PATIENCE: Duration = Duration::from_secs(9);
 /// Most agents on one machine.
 const AGENTS_MAX: i64 = 256;
