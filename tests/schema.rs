@@ -62,6 +62,8 @@ fn queue(place: &Place) -> Target {
 /// One command for each section, and those that have several.
 #[test]
 fn a_real_record_of_every_job_fits_the_schema() {
+    // First: it has a place of its own.
+    let by_an_agent = Record(serde_json::from_str(&crate::fleet::sample()).unwrap());
     let place = Place::quiet();
     let mut seen = BTreeSet::new();
     let mut take = |record: Record, expected: &[&str]| {
@@ -69,6 +71,8 @@ fn a_real_record_of_every_job_fits_the_schema() {
         assert_eq!(found, expected.iter().map(|&name| name.to_owned()).collect());
         seen.extend(found);
     };
+    by_an_agent.expect_schema();
+    take(by_an_agent, &["fleet"]);
     let target = queue(&place);
     let url = target.url.as_str();
     let load = ["load", url, "--rate", "50", "--duration", "1s", "--slo", "p95=1s"];

@@ -93,6 +93,13 @@ impl Fleet {
     }
 }
 
+/// The record of a run by one agent, as JSON.
+pub fn sample() -> String {
+    let fleet = Fleet::of(Place::new(), 1, &["null"]);
+    let url = fleet.target.url.clone();
+    fleet.run(&["load", &url, "--requests", "50", "--clients", "2"]).stdout
+}
+
 /// Waits until an agent has said as often that it waits for runs.
 #[track_caller]
 fn wait_until_idle(agent: &Running, times: usize) {

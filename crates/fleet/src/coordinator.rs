@@ -50,7 +50,7 @@ pub enum State {
     Done,
     /// It went silent, or reported less than everything.
     Lost,
-    /// It was told to end, or ended itself.
+    /// It was ordered to end, or ended by itself.
     Aborted,
 }
 

@@ -188,7 +188,7 @@ impl Gathering {
     }
 }
 
-/// Closes the books of a run that lost a part: what is known to have been sent and has no known end is unfinished.
+/// Closes the ledger of a run that lost a part: what is known to have been sent and has no known end is unfinished.
 fn close(totals: &mut Interval) {
     let open = |ledger: &mut Ledger| {
         let ended = ledger.finished() + ledger.unfinished;

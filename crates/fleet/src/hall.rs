@@ -216,7 +216,7 @@ pub struct Called {
     pub coordinator: u64,
     /// The packet.
     pub first: Vec<u8>,
-    /// What is for this agent.
+    /// Messages for this agent.
     pub inbox: Box<dyn Subscription>,
 }
 

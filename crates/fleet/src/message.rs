@@ -137,7 +137,7 @@ pub enum Up {
     Failure(Box<FailureSample>),
     /// The end of its part of a phase, with the sums of all that it sent before.
     Ended(Box<Ended>),
-    /// What the job itself has found, for the coordinator's job to put together.
+    /// Results of the job itself, for the coordinator's job to put together.
     Part(Value),
     /// It has kept its record, and judged its own part.
     Finished {
@@ -200,7 +200,7 @@ pub enum Down {
     },
     /// A finding of the coordinator's job, for all agents.
     Shared(Value),
-    /// The load ends in order: what is in flight is waited for, and the rest is reported.
+    /// The load shuts down cleanly: requests in flight are waited for, and the rest is reported.
     Stop,
     /// The load ends at once, and the run with it.
     Abort {

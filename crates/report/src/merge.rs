@@ -148,7 +148,7 @@ fn trouble(part: &Part, sum: &Ledger) -> Option<String> {
     is_partial.then(|| format!("agent {name}: {}", record.verdict.reasons.join("; ")))
 }
 
-/// What the journals hold together, and the ledger of each.
+/// Content of all journals.
 struct Whole {
     tally: Tally,
     periods: Periods,

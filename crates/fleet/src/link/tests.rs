@@ -1,8 +1,6 @@
 use super::*;
 use plimsoll_core::rng::Rng;
 
-type Messages = Vec<Vec<u8>>;
-
 /// A network that loses, repeats and delays packets, and so reorders them.
 struct Network {
     rng: Rng,

@@ -326,7 +326,7 @@ impl Agreement for Line {
 pub struct AgentSink<'a> {
     /// Keeps what is sent.
     pub inner: &'a mut (dyn Sink + Send),
-    /// Where it goes.
+    /// Way to the coordinator.
     pub post: &'a AgentPost,
     /// Time from the start to the measured stretch, ns.
     pub warmup_ns: u64,

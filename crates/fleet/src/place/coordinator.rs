@@ -52,7 +52,7 @@ pub struct Setting {
     pub fleet: FleetName,
     /// Number of this process.
     pub own: u64,
-    /// What is for this process.
+    /// Messages for this process.
     pub inbox: Box<dyn Subscription>,
     /// Agents that were chosen, in the order of their slices.
     pub agents: Vec<Here>,

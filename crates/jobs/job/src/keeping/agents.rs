@@ -1,4 +1,4 @@
-//! What a run on several machines adds to its record: its agents, and their part in the verdict.
+//! The agents of a run on several machines, in its record and in its verdict.
 
 use super::Finished;
 use anyhow::Result;
