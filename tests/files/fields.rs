@@ -19,7 +19,7 @@ fn least(command: &str, field: &str) -> (&'static str, &'static [&'static str]) 
 }
 
 /// Values of which one suits each option.
-const SAMPLES: [&str; 14] = [
+const SAMPLES: [&str; 15] = [
     "5",
     "0",
     "5s",
@@ -32,6 +32,7 @@ const SAMPLES: [&str; 14] = [
     "404",
     "a=b",
     "1/1",
+    "0/2",
     "server-timing",
     "a",
 ];

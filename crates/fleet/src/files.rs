@@ -4,7 +4,8 @@ use crate::message::FileEntry;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_core::system_error::with_advice;
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, SHA256, digest};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -71,19 +72,45 @@ fn hex(bytes: &[u8]) -> String {
 /// Files that a coordinator hands out: those of its run, and no others.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
-    files: Vec<(FileEntry, PathBuf)>,
+    files: Vec<(FileEntry, Source)>,
+}
+
+/// Place of the bytes of a file.
+#[derive(Clone)]
+enum Source {
+    Path(PathBuf),
+    Text(String),
+}
+
+/// A text is a secret.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => path.fmt(f),
+            Self::Text(_) => f.write_str("text"),
+        }
+    }
 }
 
 impl Outgoing {
-    /// Adds a file to a folder of the agents, and returns its name there.
+    /// Adds a file to a folder of the agents, and returns its name there. Agents do not keep a secret one after the run.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn add(&mut self, folder: u32, path: &Path) -> Result<String, FileError> {
+    pub fn add(&mut self, folder: u32, path: &Path, is_secret: bool) -> Result<String, FileError> {
         let (sha256, bytes) = sha256_of(path).map_err(system(path))?;
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("file").to_owned();
-        self.files.push((FileEntry { folder, name: name.clone(), sha256, bytes }, path.to_owned()));
+        let entry = FileEntry { folder, name: name.clone(), sha256, bytes, is_secret };
+        self.files.push((entry, Source::Path(path.to_owned())));
         Ok(name)
+    }
+
+    /// Adds a file that holds a secret text and is nowhere on this machine.
+    pub fn add_secret(&mut self, folder: u32, name: &str, text: String) {
+        let sha256 = hex(digest(&SHA256, text.as_bytes()).as_ref());
+        let bytes = text.len() as u64;
+        let entry = FileEntry { folder, name: name.to_owned(), sha256, bytes, is_secret: true };
+        self.files.push((entry, Source::Text(text)));
     }
 
     /// The files as a plan names them.
@@ -95,8 +122,17 @@ impl Outgoing {
     /// A piece, base64; empty behind the end, and for a file that is not of this run.
     #[must_use]
     pub fn piece(&self, sha256: &str, offset: u64) -> String {
-        let Some((_, path)) = self.files.iter().find(|(entry, _)| entry.sha256 == sha256) else {
+        let Some((_, source)) = self.files.iter().find(|(entry, _)| entry.sha256 == sha256) else {
             return String::new();
+        };
+        let path = match source {
+            Source::Path(path) => path,
+            Source::Text(text) => {
+                let rest =
+                    usize::try_from(offset).ok().and_then(|from| text.as_bytes().get(from..));
+                let rest = rest.unwrap_or_default();
+                return STANDARD.encode(&rest[..rest.len().min(PIECE)]);
+            }
         };
         let mut buffer = vec![0; PIECE];
         let read = File::open(path).and_then(|file| fill(&file, &mut buffer, offset));
@@ -236,7 +272,7 @@ mod tests {
         let text: Vec<u8> = (0..PIECE * 2 + 17).map(|index| (index * 31 % 251) as u8).collect();
         std::fs::write(&source, &text).unwrap();
         let mut outgoing = Outgoing::default();
-        assert_eq!(outgoing.add(0, &source).unwrap(), "q.txt");
+        assert_eq!(outgoing.add(0, &source, false).unwrap(), "q.txt");
         let entry = outgoing.entries().remove(0);
         let folder = dir.path().join("files");
         let Err(mut incoming) = Incoming::begin(&folder, &entry).unwrap() else { panic!() };
@@ -253,6 +289,12 @@ mod tests {
         assert_eq!(Incoming::begin(&folder, &entry).unwrap().ok(), Some(place.clone()));
         assert_eq!(std::fs::read_dir(place.parent().unwrap()).unwrap().count(), 1);
         assert!(outgoing.piece(&"0".repeat(64), 0).is_empty(), "a file that is not of this run");
+        outgoing.add_secret(1, "header", "A: secret".to_owned());
+        let entry = outgoing.entries().remove(1);
+        assert!(entry.is_secret && !format!("{outgoing:?}").contains("secret\""));
+        let Err(mut incoming) = Incoming::begin(&folder, &entry).unwrap() else { panic!() };
+        let place = incoming.piece(0, &outgoing.piece(&entry.sha256, 0)).unwrap().unwrap();
+        assert_eq!(std::fs::read_to_string(place).unwrap(), "A: secret");
     }
 
     #[test]
@@ -261,7 +303,7 @@ mod tests {
         let source = dir.path().join("q.txt");
         std::fs::write(&source, "/one\n").unwrap();
         let mut outgoing = Outgoing::default();
-        outgoing.add(0, &source).unwrap();
+        outgoing.add(0, &source, false).unwrap();
         let entry = outgoing.entries().remove(0);
         for content in ["/two\n", "/o", "/one\n/two\n"] {
             std::fs::write(&source, content).unwrap();
@@ -280,7 +322,13 @@ mod tests {
 
     #[test]
     fn a_name_that_leads_elsewhere_is_rejected() {
-        let good = FileEntry { folder: 0, name: "q".to_owned(), sha256: "a".repeat(64), bytes: 1 };
+        let good = FileEntry {
+            folder: 0,
+            name: "q".to_owned(),
+            sha256: "a".repeat(64),
+            bytes: 1,
+            is_secret: false,
+        };
         assert!(place_of(Path::new("/files"), &good).is_ok());
         for name in ["..", ".", "", "a/b", "/etc/passwd", "a\0b"] {
             let entry = FileEntry { name: name.to_owned(), ..good.clone() };

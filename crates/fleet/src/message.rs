@@ -92,6 +92,8 @@ pub struct FileEntry {
     pub sha256: String,
     /// Length, bytes.
     pub bytes: u64,
+    /// True if agents must not keep it after the run.
+    pub is_secret: bool,
 }
 
 /// An agent's part of a run.

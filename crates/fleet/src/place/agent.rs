@@ -5,7 +5,7 @@ use crate::end::EndLine;
 use crate::files::{FileError, Incoming};
 use crate::hall::{Called, FleetName};
 use crate::member::{Member, Order};
-use crate::message::{Plan, Up};
+use crate::message::{FileEntry, Plan, Up};
 use crate::post::{Machine, Post};
 use plimsoll_bus::Bus;
 use plimsoll_core::clock::now_ns;
@@ -165,19 +165,21 @@ impl AgentPost {
         }
     }
 
-    /// Receives the files of a plan below a folder, and returns their places.
+    /// Receives the files of a plan, and returns their places: below `kept` those that may stay, below `passing` secret ones.
     ///
     /// # Errors
     /// When a file cannot be kept, is not what was announced, or the run ends before.
-    pub fn fetch(&self, plan: &Plan, folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    pub fn fetch(&self, plan: &Plan, kept: &Path, passing: &Path) -> Result<Vec<PathBuf>, Refused> {
+        let folder_of = |entry: &FileEntry| if entry.is_secret { passing } else { kept };
         plan.files
             .iter()
             .map(|entry| {
                 let refused = |error: FileError| Refused { why: error.to_string(), code: Some(1) };
-                let mut incoming = match Incoming::begin(folder, entry).map_err(refused)? {
-                    Ok(place) => return Ok(place),
-                    Err(incoming) => incoming,
-                };
+                let mut incoming =
+                    match Incoming::begin(folder_of(entry), entry).map_err(refused)? {
+                        Ok(place) => return Ok(place),
+                        Err(incoming) => incoming,
+                    };
                 loop {
                     let (sha256, offset) = (entry.sha256.clone(), incoming.offset());
                     self.say(&Up::Wants { sha256: sha256.clone(), offset });

@@ -46,7 +46,7 @@ Examples:
 pub struct AgentArgs {
     #[command(flatten)]
     at: BusFlags,
-    /// Name of the agent, unique in its fleet [default: host name and process id]
+    /// Name of the agent, unique in its fleet [default: HOST-PID]
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     name: Option<String>,
     /// End after one run
@@ -54,14 +54,14 @@ pub struct AgentArgs {
     /// The exit code is 0 if the agent has carried out its part; the coordinator judges the run.
     #[arg(long, help_heading = "Agent")]
     once: bool,
-    /// Target to which this agent may send load [default: this machine only]
+    /// Target to which an agent may send load [default: its machine]
     ///
     /// A host name, *.DOMAIN, an address, a network such as 10.1.0.0/16, or any. May be repeated; then only these are allowed.
     #[arg(long, value_name = "TARGET", help_heading = "Agent")]
     allow_target: Vec<AllowedTarget>,
-    /// Folder of files that were received, by their content [default: a temporary one]
+    /// Folder of received files [default: a temporary one]
     ///
-    /// A file that is there already is not sent again.
+    /// They are kept by their content. A file that is there already is not sent again.
     #[arg(long, value_name = "DIR", help_heading = "Agent")]
     files: Option<PathBuf>,
     /// Folder of run records of this agent
@@ -144,7 +144,7 @@ impl AgentArgs {
         let temporary = temporary_folder("agent")?;
         let folder = temporary.path().join("run");
         let kept = self.files.clone().unwrap_or_else(|| temporary.path().join("files"));
-        let places = post.fetch(&plan, &kept)?;
+        let places = post.fetch(&plan, &kept, &temporary.path().join("secrets"))?;
         let files: Vec<_> = plan.files.iter().cloned().zip(places).collect();
         lay_out(&folder, &files)?;
         let words = self.words(&plan, &folder, program)?;

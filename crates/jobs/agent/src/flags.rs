@@ -25,10 +25,14 @@ pub struct BusFlags {
     /// PLIMSOLL_BUS_PASSWORD.
     #[arg(long, value_name = "URL", help_heading = "Fleet")]
     pub bus: Option<BusAddress>,
-    /// Name of the fleet; coordinators use agents of their own fleet only
+    /// Name of the fleet
+    ///
+    /// Coordinators use agents of their own fleet only.
     #[arg(long, value_name = "NAME", default_value_t, help_heading = "Fleet")]
     pub fleet: FleetName,
-    /// File with the token for the bus [default: the token in PLIMSOLL_BUS_TOKEN]
+    /// File with the token for the bus
+    ///
+    /// By default, the token comes from PLIMSOLL_BUS_TOKEN.
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub bus_token_file: Option<PathBuf>,
     /// User of the bus

@@ -140,7 +140,7 @@ impl<'a> Packer<'a> {
             Task::Pack if word == "-" => Err(usage(
                 "'-' is stdin, which agents cannot read; name files, which they get from this machine",
             )),
-            Task::Pack => self.file("the file", &word),
+            Task::Pack => self.file("the file", &word, false),
             Task::Check if is_of_run(&word) => Ok(word),
             Task::Check => Err(usage(format!("'{word}' leads out of the files of the run"))),
         }
@@ -259,8 +259,8 @@ impl<'a> Packer<'a> {
             return Ok(value);
         }
         if self.task == Task::Check {
-            let path = if is_named("@FILE") { value.strip_prefix('@') } else { Some(&*value) };
-            let path = path.filter(|_| id != "header" || value.starts_with('@'));
+            let may_be_text = is_named("@FILE") || id == "header";
+            let path = if may_be_text { value.strip_prefix('@') } else { Some(&*value) };
             let is_good = path.map_or_else(|| !value.contains("${"), is_of_run);
             return match is_good {
                 true => Ok(value),
@@ -269,19 +269,30 @@ impl<'a> Packer<'a> {
         }
         if is_named("@FILE") {
             return match value.strip_prefix('@') {
-                Some(path) => Ok(format!("@{}", self.file(flag, path)?)),
-                None if id == "header" => filled_line(&value),
+                Some(path) => Ok(format!("@{}", self.file(flag, path, id == "header")?)),
+                None if id == "header" => self.header(value),
                 None => Ok(value),
             };
         }
         if id == "header" {
-            return filled_line(&value);
+            return self.header(value);
         }
-        self.file(flag, &value)
+        self.file(flag, &value, id == "key")
+    }
+
+    /// A header; one that holds a variable of the environment is a file for the agents, so that its value reaches no record.
+    fn header(&mut self, line: String) -> Result<String> {
+        if !line.contains("${") {
+            return Ok(line);
+        }
+        let folder = self.folders;
+        self.folders += 1;
+        self.packed.files.add_secret(folder, "header", filled_line(&line)?);
+        Ok(format!("@{FILES}/{folder}/header"))
     }
 
     /// Packs a file, or all files of a pattern with the number of a client in it.
-    fn file(&mut self, flag: &str, path: &str) -> Result<String> {
+    fn file(&mut self, flag: &str, path: &str, is_secret: bool) -> Result<String> {
         let folder = self.folders;
         self.folders += 1;
         let unread =
@@ -296,7 +307,10 @@ impl<'a> Packer<'a> {
             if !one.is_file() {
                 return Err(unread(one, "not a regular file; agents need one".to_owned()));
             }
-            self.packed.files.add(folder, one).map_err(|error| usage(format!("{flag} {error}")))?;
+            self.packed
+                .files
+                .add(folder, one, is_secret)
+                .map_err(|error| usage(format!("{flag} {error}")))?;
         }
         let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or("file");
         Ok(format!("{FILES}/{folder}/{name}"))

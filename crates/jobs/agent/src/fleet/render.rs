@@ -55,7 +55,9 @@ pub struct RenderArgs {
     /// A batch script for Slurm: an agent on each node, bus and coordinator on one more
     #[arg(long, help_heading = "Form")]
     slurm: bool,
-    /// A shell script that starts an agent on each host by ssh: HOST or USER@HOST, separated by commas
+    /// A shell script that starts an agent on each host by ssh
+    ///
+    /// HOST or USER@HOST, separated by commas.
     #[arg(
         long,
         value_name = "HOST",
@@ -67,7 +69,7 @@ pub struct RenderArgs {
     /// Number of agents
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=AGENTS_MAX))]
     agents: u32,
-    /// Target to which the agents may send load [default: their own machines only]
+    /// Target to which an agent may send load [default: its machine]
     ///
     /// A host name, *.DOMAIN, an address, a network such as 10.1.0.0/16, or any. May be repeated.
     #[arg(long, value_name = "TARGET", value_parser = written)]
@@ -75,19 +77,27 @@ pub struct RenderArgs {
     /// Name of the fleet
     #[arg(long, value_name = "NAME", default_value_t)]
     fleet: FleetName,
-    /// Port of the bus; --slurm, --ssh: 0 is any free one
+    /// Port of the bus
+    ///
+    /// With --slurm and --ssh, 0 is any free one.
     #[arg(long, value_name = "N", default_value_t = 4222)]
     port: u16,
-    /// --k8s, --compose: image of plimsoll, with a tag or a digest
+    /// Image of plimsoll, with a tag or a digest
+    ///
+    /// For --k8s and --compose.
     #[arg(long, value_name = "IMAGE", default_value = IMAGE, conflicts_with_all = ["systemd", "slurm", "ssh"])]
     image: Image,
-    /// --k8s, --compose: image of nats-server, 2.10 or later
+    /// Image of nats-server
+    ///
+    /// For --k8s and --compose: 2.10 or later.
     #[arg(long, value_name = "IMAGE", default_value = NATS_IMAGE, conflicts_with_all = ["systemd", "slurm", "ssh"])]
     nats_image: Image,
     /// --k8s: namespace of all objects [default: that of kubectl]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["compose", "systemd", "slurm", "ssh"])]
     namespace: Option<ObjectName>,
-    /// --k8s: label of the target's pods; agents and bus keep away from their nodes
+    /// --k8s: label of the target's pods
+    ///
+    /// Agents and bus keep away from their nodes.
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["compose", "systemd", "slurm", "ssh"])]
     target_label: Option<PodLabel>,
     /// Processors of an agent [default with --k8s and --compose: 2]
@@ -101,10 +111,14 @@ pub struct RenderArgs {
     /// --k8s: a Secret with the key 'token'. --compose: the file NAME.env. --systemd: the file /etc/plimsoll/NAME.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["slurm", "ssh"])]
     token_secret: Option<ObjectName>,
-    /// --systemd, --slurm, --ssh: plimsoll on the machines of the fleet; a name in PATH or an absolute path
+    /// plimsoll on the machines of the fleet
+    ///
+    /// For --systemd, --slurm and --ssh: a name in PATH or an absolute path.
     #[arg(long, value_name = "PATH", default_value = "plimsoll", conflicts_with_all = ["k8s", "compose"])]
     program: ProgramPath,
-    /// --systemd: host of the bus, as the agents reach it [default: 127.0.0.1, the same machine]
+    /// --systemd: host of the bus [default: 127.0.0.1]
+    ///
+    /// As the agents reach it.
     #[arg(long, value_name = "HOST", conflicts_with_all = ["k8s", "compose", "slurm", "ssh"])]
     bus_host: Option<HostName>,
     /// Write the files into this folder, instead of printing them

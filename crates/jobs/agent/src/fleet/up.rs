@@ -43,18 +43,18 @@ pub struct UpArgs {
     /// Number of agents on this machine
     #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u32).range(1..=AGENTS_MAX))]
     local: u32,
-    /// Port of the bus; 0: any free one, printed
+    /// Port; 0: any free one, printed
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
     /// Name of the fleet
     #[arg(long, value_name = "NAME", default_value_t)]
     fleet: FleetName,
-    /// Target to which the agents may send load [default: this machine only]
+    /// Target to which an agent may send load [default: its machine]
     ///
     /// A host name, *.DOMAIN, an address, a network such as 10.1.0.0/16, or any. May be repeated; then only these are allowed.
     #[arg(long, value_name = "TARGET", value_parser = written)]
     allow_target: Vec<String>,
-    /// Folder of the token and of the agents' records [default: a temporary one]
+    /// Folder of token and records [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }

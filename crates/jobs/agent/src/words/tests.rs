@@ -69,6 +69,10 @@ fn files_are_named_by_their_place_on_the_agent() {
     let files: Vec<(u32, &str)> =
         entries.iter().map(|entry| (entry.folder, entry.name.as_str())).collect();
     assert_eq!(files, [(0, "q000.txt"), (0, "q001.txt"), (1, "other")]);
+    // PATH is set everywhere.
+    let done = packed(&["load", "--header", "A: ${PATH}", "--header", "B: plain"]).unwrap();
+    assert_eq!(done.words, ["load", "--header=@{files}/0/header", "--header=B: plain"]);
+    assert!(done.files.entries()[0].is_secret);
     let missing = path("none.txt");
     for (words, part) in [
         (vec!["load", "--queries", &missing], "no such file"),
