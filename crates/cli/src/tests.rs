@@ -113,6 +113,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("unit", &["size"], "of what is counted, not of times"),
     ("user", &["serve voltdb", "serve nats"], "a single one"),
     ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
+    ("wait", &["serve rank"], "of a request, not for a bus"),
     ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),
 ];
 

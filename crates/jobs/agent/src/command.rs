@@ -64,7 +64,7 @@ pub struct AgentArgs {
     /// They are kept by their content. A file that is there already is not sent again.
     #[arg(long, value_name = "DIR", help_heading = "Agent")]
     files: Option<PathBuf>,
-    /// Folder of run records of this agent
+    /// Folder of run records
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Agent")]
     runs: PathBuf,
     /// Longest wait for the bus

@@ -82,9 +82,9 @@ pub struct RenderArgs {
     /// With --slurm and --ssh, 0 is any free one.
     #[arg(long, value_name = "N", default_value_t = 4222)]
     port: u16,
-    /// Image of plimsoll, with a tag or a digest
+    /// Image of plimsoll
     ///
-    /// For --k8s and --compose.
+    /// For --k8s and --compose: with a tag or a digest.
     #[arg(long, value_name = "IMAGE", default_value = IMAGE, conflicts_with_all = ["systemd", "slurm", "ssh"])]
     image: Image,
     /// Image of nats-server
