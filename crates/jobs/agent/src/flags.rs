@@ -48,10 +48,10 @@ pub struct BusFlags {
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub bus_cacert: Option<PathBuf>,
     /// PEM file of the client's certificate for the bus; needs --bus-key
-    #[arg(long, value_name = "FILE", requires = "bus_key", help_heading = "Fleet")]
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub bus_cert: Option<PathBuf>,
     /// PEM file of the client's private key for the bus
-    #[arg(long, value_name = "FILE", requires = "bus_cert", help_heading = "Fleet")]
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub bus_key: Option<PathBuf>,
 }
 
@@ -64,6 +64,9 @@ impl BusFlags {
         let address = self.bus.clone().ok_or_else(|| {
             usage("--bus is missing; name the NATS server of the fleet, such as --bus nats://127.0.0.1:4222")
         })?;
+        if self.bus_cert.is_some() != self.bus_key.is_some() {
+            return Err(usage("--bus-cert and --bus-key belong together; give both"));
+        }
         let words = CredentialWords {
             user: self.bus_user.clone(),
             password: self.bus_user.as_ref().and_then(|_| std::env::var(PASSWORD).ok()),
@@ -105,7 +108,7 @@ pub struct FleetFlags {
     ///
     /// Rates, clients, users and requests are those of the whole run; --threads are those of each agent. This process
     /// coordinates: it sends no load.
-    #[arg(long, value_name = "N", requires = "bus", help_heading = "Fleet")]
+    #[arg(long, value_name = "N", help_heading = "Fleet")]
     pub agents: Option<u32>,
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Fleet")]
