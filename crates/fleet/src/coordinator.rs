@@ -265,7 +265,7 @@ impl Coordinator {
         let all = if is_sweep { 0..self.agents.len() } else { 0..0 };
         for index in all.chain(touched) {
             let agent = &mut self.agents[index];
-            // One that is lost is told so for a while; what came back to life is of no use to the run.
+            // A lost agent still gets the order to end: if it comes back, it must not send load.
             let packets = agent.link.poll(now_ns);
             due.extend(packets.iter().map(|packet| (agent.here.agent, packet.encode())));
         }
