@@ -115,7 +115,7 @@ impl Task {
         let how = (asked.headers.as_slice(), asked.compression.as_str());
         let forms = forms_of(how, &urls, &plan.targets, scenario.http2)?;
         let failed = match &asked.failed {
-            // Each agent keeps the files that its plan names.
+            // The agents keep the operations that fail.
             _ if is_coordinator() => FailedOperations::nowhere(),
             None => FailedOperations::nowhere(),
             Some(path) => FailedOperations::file(path).map_err(|error| {
