@@ -3,34 +3,29 @@
 //! Each order of the search is a part of one run: a profile of steps whose requests are counted by when they were
 //! due. The parts' totals are merged, so that the run's books hold every request of the search.
 
+mod crew;
 mod users;
 
+pub use crew::{Brief, Crew, Lookout, Shift, pace_of};
 pub use users::PlantUsers;
 
-use crate::run::{RunEnd, RunError, run};
+use crate::run::{RunEnd, RunError};
 use crate::shard::{Part, ShardPlan};
 use crate::windows::{WindowCounts, WindowLimit};
-use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS, now_ns};
+use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::record::Sink;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{Arrivals, LoadModel, ModelError, Step};
-use plimsoll_core::seek::plant::{Order, Pace, Plant, Segment, Trial, Window};
+use plimsoll_core::seek::plant::{Order, Plant, Segment, Trial, Window};
 use plimsoll_core::verdict::Health;
 use plimsoll_wire::{Protocol, Sessions};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-/// Interval at which an order that may be ended early is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Fewest connections of an order whose number was left to the plant.
 const CONNECTIONS_MIN: f64 = 32.0;
 /// Most of them.
 const CONNECTIONS_MAX: f64 = 4096.0;
-
-/// Requests that an order must have sent before its lag says something about the generator.
-const LAG_COUNT_MIN: u64 = 200;
 
 /// Sessions for all shards of one part, from a seed of their own.
 pub type MakeSessions<'a, P> = dyn FnMut(u64) -> Vec<Box<dyn Sessions<P> + Send>> + 'a;
@@ -50,6 +45,8 @@ pub struct PlantPlan {
     pub connections_fixed: bool,
     /// Threads.
     pub shards: u32,
+    /// Requests that a connection carries at a time.
+    pub depth: u32,
 }
 
 impl PlantPlan {
@@ -90,13 +87,10 @@ pub struct Stretch {
 }
 
 /// A real target under open-loop load.
-pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
+pub struct EnginePlant<'a, P: Protocol, E> {
     plan: PlantPlan,
-    protocol: F,
     sessions: &'a mut MakeSessions<'a, P>,
-    sink: &'a mut (dyn Sink + Send),
-    progress: &'a mut (dyn FnMut(&Interval) + Send),
-    stop: Arc<AtomicBool>,
+    crew: &'a mut dyn Crew<P, Error = E>,
     began_ns: u64,
     parts: u32,
     /// Mean response time of the last part, at most the longest limit, ns.
@@ -104,28 +98,21 @@ pub struct EnginePlant<'a, P: Protocol, F: Fn() -> P + Sync> {
     end: Option<RunEnd>,
     /// Measurements of a period that is judged separately.
     apart: Option<(Interval, Health)>,
-    error: Option<RunError>,
+    error: Option<E>,
 }
 
-impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
-    /// A plant whose seconds go to `sink` and `progress`, and which ends when `stop` is set.
+impl<'a, P: Protocol, E: From<RunError>> EnginePlant<'a, P, E> {
+    /// A plant whose orders a crew carries out.
     pub fn new(
         plan: PlantPlan,
-        protocol: F,
         sessions: &'a mut MakeSessions<'a, P>,
-        sink: &'a mut (dyn Sink + Send),
-        progress: &'a mut (dyn FnMut(&Interval) + Send),
-        stop: Arc<AtomicBool>,
+        crew: &'a mut dyn Crew<P, Error = E>,
     ) -> Self {
-        let began_ns = now_ns();
         Self {
             plan,
-            protocol,
             sessions,
-            sink,
-            progress,
-            stop,
-            began_ns,
+            crew,
+            began_ns: now_ns(),
             parts: 0,
             answer_ns: 0,
             end: None,
@@ -138,11 +125,12 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
     ///
     /// # Errors
     /// Error that ended the search.
-    pub fn finish(self) -> Result<Option<RunEnd>, RunError> {
-        match self.error {
-            Some(error) => Err(error),
-            None => Ok(self.end),
+    pub fn finish(self) -> Result<Option<RunEnd>, E> {
+        if let Some(error) = self.error {
+            return Err(error);
         }
+        self.crew.end()?;
+        Ok(self.end)
     }
 
     /// Number of connections that this part of an order begins with, and how many it may come to need: as many as requests can be
@@ -154,7 +142,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         }
         let fastest = order.segments.iter().map(|s| s.rate_per_s).fold(0.0, f64::max);
         // Of a protocol that carries several requests on a connection, as few as `load` would open.
-        let streams = (self.protocol)().depth().clamp(1, Scenario::STREAMS);
+        let streams = self.plan.depth.clamp(1, Scenario::STREAMS);
         let needed = |longest_ns: u64| {
             let at_a_time = (1.5 * fastest * longest_ns as f64 / 1e9).ceil();
             let at_a_time = at_a_time.clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
@@ -172,7 +160,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
 
     fn part_of(
         &self,
-        order: &Order,
+        Brief { order, offset_ns }: &Brief,
         counts: &[Arc<WindowCounts>],
     ) -> Result<ShardPlan, ModelError> {
         let mut plan = self.plan.base.clone();
@@ -203,7 +191,7 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         plan.warm_connections = (first < most).then_some(first);
         plan.part = Part {
             phase: self.parts,
-            offset_ns: now_ns().saturating_sub(self.began_ns),
+            offset_ns: *offset_ns,
             windows: counts.to_vec(),
             // Late anyway: by the end of an order they have waited for a connection longer than their limit.
             drop_backlog: true,
@@ -238,6 +226,30 @@ impl<'a, P: Protocol, F: Fn() -> P + Sync> EnginePlant<'a, P, F> {
         }
     }
 
+    fn carry_out(&mut self, order: &Order) -> Result<Trial, E> {
+        let began_ns = now_ns();
+        let offset_ns = began_ns.saturating_sub(self.began_ns);
+        let own = Brief { order: order.clone(), offset_ns };
+        let Some(brief) = self.crew.brief(own)? else { return Ok(Shift::ended().trial) };
+        let order = &brief.order;
+        let (window_ns, windows) = (ns(order.window_s), Lookout::windows_of(order));
+        let counts: Vec<_> = (0..self.plan.shards)
+            .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits)))
+            .collect();
+        let plan = self.part_of(&brief, &counts).map_err(RunError::from)?;
+        let sessions = (self.sessions)(order.seed);
+        let limit_ns = self.plan.longest_ns();
+        let lookout = Lookout { order, counts: &counts, limit_ns, began_ns };
+        let Shift { end, mut trial } = self.crew.carry_out(&plan, sessions, &lookout)?;
+        self.parts += 1;
+        self.answer_ns = answer_ns(&trial.windows).min(limit_ns);
+        if self.plan.users.is_some() {
+            users::count_held_up(&mut trial.windows, order, limit_ns as f64 / 1e9);
+        }
+        end.into_iter().for_each(|end| self.keep(end));
+        Ok(trial)
+    }
+
     fn keep(&mut self, end: RunEnd) {
         if let Some((totals, health)) = &mut self.apart {
             totals.merge(&end.totals);
@@ -258,12 +270,6 @@ fn windows_in(duration_s: f64, window_s: f64) -> usize {
     ((duration_s / window_s).round() as usize).max(1)
 }
 
-fn sum_of(counts: &[Arc<WindowCounts>], windows: usize) -> Vec<Window> {
-    let mut sums = vec![Window::default(); windows];
-    counts.iter().for_each(|own| own.add_to(&mut sums));
-    sums
-}
-
 /// Mean response time of all requests, ns.
 fn answer_ns(windows: &[Window]) -> u64 {
     let mut all = Window::default();
@@ -271,102 +277,12 @@ fn answer_ns(windows: &[Window]) -> u64 {
     ns(all.response_sum_s / all.scheduled.max(1) as f64)
 }
 
-/// Looks at an order while it runs, and ends it when its abort rule says so. Returns how many windows were known
-/// then.
-fn watch(
-    order: &Order,
-    counts: &[Arc<WindowCounts>],
-    windows: usize,
-    limit_ns: u64,
-    end_early: &AtomicBool,
-    done: &AtomicBool,
-) -> Option<usize> {
-    let abort = order.abort?;
-    let window_ns = ns(order.window_s);
-    let mut judged = 0;
-    while !done.load(Ordering::Relaxed) {
-        std::thread::sleep(LOOK_EVERY);
-        let Some(start_ns) = counts.iter().filter_map(|own| own.started_ns()).max() else {
-            continue;
-        };
-        // A request's verdict is known when its limit has passed.
-        let known_ns = now_ns().saturating_sub(start_ns + limit_ns + MILLISECOND_NS);
-        let known = ((known_ns / window_ns) as usize).min(windows);
-        if known <= judged {
-            continue;
-        }
-        judged = known;
-        if abort.is_due(&sum_of(counts, windows)[..known], &order.allowed) {
-            end_early.store(true, Ordering::Relaxed);
-            return Some(known);
-        }
-    }
-    None
-}
-
-impl<P: Protocol, F: Fn() -> P + Sync> Plant for EnginePlant<'_, P, F> {
+impl<P: Protocol, E: From<RunError>> Plant for EnginePlant<'_, P, E> {
     fn run(&mut self, order: &Order) -> Trial {
-        let began_ns = now_ns();
-        let windows: usize =
-            order.segments.iter().map(|s| windows_in(s.duration_s, order.window_s)).sum();
-        let window_ns = ns(order.window_s);
-        let counts: Vec<_> = (0..self.plan.shards)
-            .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits)))
-            .collect();
-        let plan = match self.part_of(order, &counts) {
-            Ok(plan) => plan,
-            Err(error) => {
-                self.error.get_or_insert(error.into());
-                return Trial { interrupted: true, ..Trial::default() };
-            }
-        };
-        let sessions = (self.sessions)(order.seed);
-        let limit_ns = self.plan.longest_ns();
-        let done = AtomicBool::new(false);
-        let end_early = plan.part.end_early.clone();
-        let (result, aborted_at) = std::thread::scope(|scope| {
-            let watcher = end_early.as_ref().map(|early| {
-                let (counts, done) = (&counts, &done);
-                scope.spawn(move || watch(order, counts, windows, limit_ns, early, done))
-            });
-            let result = run(&plan, &self.protocol, sessions, self.sink, self.progress, &self.stop);
-            done.store(true, Ordering::Relaxed);
-            (result, watcher.and_then(|watcher| watcher.join().ok().flatten()))
-        });
-        self.parts += 1;
-        let end = match result {
-            Ok(end) => end,
-            Err(error) => {
-                self.error.get_or_insert(error);
-                return Trial { interrupted: true, ..Trial::default() };
-            }
-        };
-        let mut sums = sum_of(&counts, windows);
-        self.answer_ns = answer_ns(&sums).min(limit_ns);
-        if self.plan.users.is_some() {
-            users::count_held_up(&mut sums, order, limit_ns as f64 / 1e9);
-        }
-        let interrupted = end.interrupted;
-        if let Some(known) = aborted_at {
-            sums.truncate(known);
-        }
-        let lag = &end.totals.lag;
-        let pace = Pace {
-            // Of fewer, the 99th percentile is the luck of one request.
-            lag_p99_s: if lag.count() < LAG_COUNT_MIN {
-                0.0
-            } else {
-                lag.quantile_ns(0.99) as f64 / 1e9
-            },
-        };
-        self.keep(end);
-        Trial {
-            windows: sums,
-            elapsed_s: now_ns().saturating_sub(began_ns) as f64 / 1e9,
-            aborted: aborted_at.is_some(),
-            interrupted,
-            pace,
-        }
+        self.carry_out(order).unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            Shift::ended().trial
+        })
     }
 
     fn limits(&self) -> usize {

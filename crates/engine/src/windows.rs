@@ -4,6 +4,7 @@
 //! that never came to an end was never on time, so that nothing need be waited for and nothing is forgotten.
 
 use plimsoll_core::seek::plant::{LIMITS_MAX, Window};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A limit as requests are counted by it.
@@ -177,6 +178,15 @@ impl WindowCounts {
             });
         }
     }
+}
+
+/// The counts of all shards so far, an entry a window.
+#[must_use]
+pub fn sums_of(counts: &[Arc<WindowCounts>]) -> Vec<Window> {
+    let windows = counts.iter().map(|own| own.cells.len()).max().unwrap_or(0);
+    let mut sums = vec![Window::default(); windows];
+    counts.iter().for_each(|own| own.add_to(&mut sums));
+    sums
 }
 
 #[cfg(test)]

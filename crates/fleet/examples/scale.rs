@@ -12,6 +12,7 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_fleet::end::EndLine;
 use plimsoll_fleet::files::Outgoing;
+use plimsoll_fleet::gathering::Figures;
 use plimsoll_fleet::hall::{FleetName, Wanted, find, process_number};
 use plimsoll_fleet::link::Packet;
 use plimsoll_fleet::member::{Member, Order};
@@ -115,6 +116,7 @@ fn build() -> Build {
 struct Made {
     seconds: Vec<IntervalLine>,
     end: EndLine,
+    figures: Figures,
 }
 
 impl Made {
@@ -129,7 +131,7 @@ impl Made {
             lines.push(IntervalLine::from(&second));
         }
         let end = RunEnd { totals, measured_s: seconds as f64, ..RunEnd::default() };
-        Self { seconds: lines, end: EndLine::from(&end) }
+        Self { seconds: lines, end: EndLine::from(&end), figures: Figures::of(&end) }
     }
 }
 
@@ -237,8 +239,11 @@ fn step(
         agent.next += 1;
         member.say(&Up::Second(Box::new(second)))?;
         if agent.next as usize == made.seconds.len() {
-            member.ended(Ok(made.end.clone()))?;
-            member.say(&Up::Finished { verdict: Verdict::new(VerdictKind::Valid, Vec::new()) })?;
+            member.ended(Ok(made.end.clone()), Vec::new())?;
+            member.say(&Up::Finished {
+                verdict: Verdict::new(VerdictKind::Valid, Vec::new()),
+                figures: Box::new(made.figures.clone()),
+            })?;
         }
     }
     for bytes in member.poll(now) {
@@ -249,7 +254,7 @@ fn step(
             Order::Plan(_) => member.at_line("key".to_owned(), Machine::default()),
             Order::Start { at_ns } => agent.start_ns = Some(at_ns),
             Order::Bye | Order::Abort { .. } => agent.is_over = true,
-            Order::Piece { .. } | Order::Shared(_) | Order::Stop => {}
+            Order::Piece { .. } | Order::Shared(_) | Order::EndEarly | Order::Stop => {}
         }
     }
     if agent.is_over {
@@ -299,7 +304,8 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
     let post = CoordinatorPost::start(setting)?;
     let mut counted = Counted::default();
     let stop = AtomicBool::new(false);
-    let end = post.conduct("key".to_owned(), &mut counted, &mut |_| {}, &stop)?;
+    let end = post.conduct("key".to_owned(), &mut counted, &mut |_| {}, &mut |_| false, &stop)?;
+    let end = end.end;
     let result_after_s = now_ns().saturating_sub(counted.last_ns) as f64 / 1e9;
     let (reports, troubles) = post.finish();
     let skew_ns = |report: &plimsoll_fleet::coordinator::AgentReport| report.clock.1 / 2;

@@ -2,6 +2,7 @@
 
 mod phase;
 mod settled;
+mod windows;
 
 use crate::gathering::Figures;
 use crate::link::{Link, LinkError, Packet};
@@ -11,6 +12,7 @@ pub use phase::PhaseEnd;
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
+use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::Verdict;
 use serde_json::Value;
 pub use settled::{AgentPart, AgentReport, of_agents};
@@ -64,6 +66,8 @@ pub enum Event {
     },
     /// A second of all agents.
     Second(Box<Interval>),
+    /// All windows of the phase that are known of all agents.
+    Windows(Vec<Window>),
     /// A request that failed somewhere.
     Failure(Box<FailureSample>),
     /// The phase is over.
@@ -230,10 +234,12 @@ impl Coordinator {
             Up::Started { late_ns, .. } => self.started(index, late_ns),
             Up::Second(line) => self.second(index, &line),
             Up::Failure(sample) => self.events.push_back(Event::Failure(sample)),
+            Up::Windows { phase, windows } => self.windows(index, phase, &windows),
             Up::Ended(ended) => self.ended(index, *ended),
             Up::Part(value) => self.agents[index].parts.push_back(value),
-            Up::Finished { verdict } => {
+            Up::Finished { verdict, figures } => {
                 self.agents[index].verdict = Some(verdict);
+                self.agents[index].figures = Some(*figures);
                 self.agents[index].state = State::Done;
             }
             Up::Failed { why, code } => self.failed(index, &why, code),
@@ -305,6 +311,14 @@ impl Coordinator {
             phase.is_stopping = true;
         }
         self.tell(&Down::Stop);
+    }
+
+    /// Ends the phase that runs, because it is decided.
+    pub fn end_early(&mut self) {
+        if let Some(phase) = &self.phase {
+            let phase = phase.number();
+            self.tell(&Down::EndEarly { phase });
+        }
     }
 
     /// Ends the run at once.

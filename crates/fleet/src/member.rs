@@ -1,9 +1,11 @@
 //! An agent's side of a run, as a machine that reads no clock and opens nothing.
 
+use crate::end::EndLine;
 use crate::link::{ClockOffset, Link, LinkError, Packet};
 use crate::message::{Down, Ended, Plan, Ready, Up};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::record::Machine;
+use plimsoll_core::seek::plant::Window;
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -34,6 +36,8 @@ pub enum Order {
     },
     /// To take a finding of the coordinator's job.
     Shared(Value),
+    /// To end the phase that runs; the run goes on.
+    EndEarly,
     /// To end its load in order.
     Stop,
     /// To end at once.
@@ -100,6 +104,11 @@ impl Member {
             }
             Down::Arm { phase, at_ns } => self.arm(phase, at_ns, now_ns),
             Down::Shared(value) => self.orders.push_back(Order::Shared(value)),
+            Down::EndEarly { phase } if phase == self.current_phase() => {
+                self.orders.push_back(Order::EndEarly);
+            }
+            // It came after the phase had ended.
+            Down::EndEarly { .. } => {}
             Down::Stop => self.orders.push_back(Order::Stop),
             Down::Abort { why } => self.end(&why),
             Down::Bye => {
@@ -154,13 +163,17 @@ impl Member {
         self.link.send(&text).map(drop)
     }
 
-    /// Sends the end of a phase, and its number of seconds.
+    /// Sends the end of a phase, with its number of seconds and its requests by due time.
     ///
     /// # Errors
     /// When too much waits to be sent.
-    pub fn ended(&mut self, end: Result<crate::end::EndLine, String>) -> Result<(), LinkError> {
-        let (phase, seconds) = (self.phases.saturating_sub(1), self.seconds);
-        self.say(&Up::Ended(Box::new(Ended { phase, seconds, end })))
+    pub fn ended(
+        &mut self,
+        end: Result<EndLine, String>,
+        windows: Vec<Window>,
+    ) -> Result<(), LinkError> {
+        let (phase, seconds) = (self.current_phase(), self.seconds);
+        self.say(&Up::Ended(Box::new(Ended { phase, seconds, end, windows })))
     }
 
     /// Phase that was begun last.

@@ -1,9 +1,11 @@
 //! Messages between coordinator and agents.
 
 use crate::end::EndLine;
+use crate::gathering::Figures;
 use plimsoll_core::interval::IntervalLine;
 use plimsoll_core::record::{FailureSample, Machine};
 use plimsoll_core::schedule::Slice;
+use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::Verdict;
 use plimsoll_record::Tool;
 use serde::{Deserialize, Serialize};
@@ -137,6 +139,13 @@ pub enum Up {
     Second(Box<IntervalLine>),
     /// A request that failed.
     Failure(Box<FailureSample>),
+    /// Requests by due time, in windows whose verdicts are known; each window once, in order.
+    Windows {
+        /// The phase.
+        phase: u32,
+        /// The windows that follow those that were sent before.
+        windows: Vec<Window>,
+    },
     /// The end of its part of a phase, with the sums of all that it sent before.
     Ended(Box<Ended>),
     /// Results of the job itself, for the coordinator's job to put together.
@@ -145,6 +154,8 @@ pub enum Up {
     Finished {
         /// Its judgement.
         verdict: Verdict,
+        /// Figures of all of its phases.
+        figures: Box<Figures>,
     },
     /// It cannot go on.
     Failed {
@@ -177,6 +188,8 @@ pub struct Ended {
     pub seconds: u64,
     /// Its measurements, and the sums of its seconds; none if it failed.
     pub end: Result<EndLine, String>,
+    /// Requests by due time, of a phase that is a part of a search.
+    pub windows: Vec<Window>,
 }
 
 /// The coordinator's message.
@@ -202,6 +215,11 @@ pub enum Down {
     },
     /// A finding of the coordinator's job, for all agents.
     Shared(Value),
+    /// The phase ends early, because it is decided; the run goes on.
+    EndEarly {
+        /// The phase.
+        phase: u32,
+    },
     /// The load shuts down cleanly: requests in flight are waited for, and the rest is reported.
     Stop,
     /// The load ends at once, and the run with it.

@@ -4,7 +4,7 @@ mod agent;
 mod coordinator;
 
 pub use agent::{AgentPost, AgentSink};
-pub use coordinator::{CoordinatorPost, Setting};
+pub use coordinator::{Conducted, CoordinatorPost, Setting};
 
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;

@@ -1,11 +1,13 @@
 //! Interface to a plant that a search drives: anything that takes load at a rate and says how many requests were
 //! late.
 
+use serde::{Deserialize, Serialize};
+
 /// Most limits that one search judges at once.
 pub const LIMITS_MAX: usize = 8;
 
 /// A stretch of open-loop load at one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// Requests per second.
     pub rate_per_s: f64,
@@ -14,7 +16,7 @@ pub struct Segment {
 }
 
 /// Segments offered one after the other without a pause, into a plant that has nothing in flight.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Rates to offer.
     pub segments: Vec<Segment>,
@@ -30,7 +32,7 @@ pub struct Order {
 }
 
 /// Condition that ends an order early.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Abort {
     /// Late requests over scheduled ones, as a multiple of what the limit allows.
     pub excess: f64,
@@ -62,7 +64,8 @@ impl Abort {
 }
 
 /// Outcome of the requests that were due within one window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WindowLine", into = "WindowLine")]
 pub struct Window {
     /// Requests due.
     pub scheduled: u64,
@@ -119,15 +122,48 @@ impl Window {
     }
 }
 
+/// A [`Window`] in a few characters: of its limits only those that count something.
+#[derive(Serialize, Deserialize)]
+struct WindowLine {
+    scheduled: u64,
+    failed: u64,
+    completed: u64,
+    sum_s: f64,
+    /// Late and exempt requests, and the sum of the exempt response times, s.
+    limits: Vec<(u64, u64, f64)>,
+}
+
+impl From<Window> for WindowLine {
+    fn from(window: Window) -> Self {
+        let of = |at| (window.late[at], window.exempt[at], window.exempt_sum_s[at]);
+        let mut limits: Vec<_> = (0..LIMITS_MAX).map(of).collect();
+        let last = limits.iter().rposition(|limit| *limit != (0, 0, 0.0));
+        limits.truncate(last.map_or(0, |last| last + 1));
+        let Window { scheduled, failed, completed, response_sum_s: sum_s, .. } = window;
+        Self { scheduled, failed, completed, sum_s, limits }
+    }
+}
+
+impl From<WindowLine> for Window {
+    fn from(line: WindowLine) -> Self {
+        let WindowLine { scheduled, failed, completed, sum_s: response_sum_s, limits } = line;
+        let mut window = Self { scheduled, failed, completed, response_sum_s, ..Self::default() };
+        for (at, (late, exempt, sum_s)) in limits.into_iter().take(LIMITS_MAX).enumerate() {
+            (window.late[at], window.exempt[at], window.exempt_sum_s[at]) = (late, exempt, sum_s);
+        }
+        window
+    }
+}
+
 /// Lag of the generator itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
     /// 99th percentile of how late requests were sent although nothing held them back at the target, s.
     pub lag_p99_s: f64,
 }
 
 /// Result of an order.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// One entry a window that was offered, in order of time.
     pub windows: Vec<Window>,
@@ -169,6 +205,17 @@ mod tests {
         assert!(abort.is_due(&[mixed()], &[0.05, 0.3]), "100 of 100, not of 1,000");
         let without = Window { exempt: [0; LIMITS_MAX], ..mixed() };
         assert!(!abort.is_due(&[without], &[0.05, 0.3]));
+    }
+
+    #[test]
+    fn a_window_is_the_same_after_it_was_sent() {
+        let mut window = mixed();
+        (window.late[7], window.exempt_sum_s[1], window.response_sum_s) = (3, 0.1 + 0.2, 1.0 / 3.0);
+        for one in [window, mixed(), Window::default()] {
+            let text = serde_json::to_string(&one).unwrap();
+            assert_eq!(serde_json::from_str::<Window>(&text).unwrap(), one, "{text}");
+        }
+        assert!(serde_json::to_string(&Window::default()).unwrap().len() < 80);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! One phase of a run: a stretch of load that all agents start at the same time.
 
+use super::windows::{Windows, add_all};
 use super::{
     CONFIRMED_NS, Coordinator, Event, LATE_MAX_NS, LEAD_EACH_NS, LEAD_NS, READY_WITHIN_NS, State,
     names,
 };
-use crate::gathering::Gathering;
+use crate::gathering::{Figures, Gathering};
 use crate::message::{Down, Ended};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::seek::plant::{Pace, Window};
 use plimsoll_engine::run::RunEnd;
 
 /// A phase while it lasts.
@@ -22,8 +24,17 @@ pub(super) struct Phase {
     is_agreed: bool,
     pub is_stopping: bool,
     gathering: Gathering,
+    /// Windows of the parts while they last, and of those that have ended.
+    known: Windows,
+    ended: Vec<Window>,
     /// Reasons why the phase is not whole.
     troubles: Vec<String>,
+}
+
+impl Phase {
+    pub fn number(&self) -> u32 {
+        self.number
+    }
 }
 
 /// The end of a phase.
@@ -31,6 +42,10 @@ pub(super) struct Phase {
 pub struct PhaseEnd {
     /// All agents together.
     pub end: RunEnd,
+    /// Requests by due time, of all agents together.
+    pub windows: Vec<Window>,
+    /// Largest 99th percentile of an agent's lag, of agents that sent enough requests to have one, ns.
+    pub pace: Pace,
     /// Reasons why the run is not whole, each with the name of its agent.
     pub troubles: Vec<String>,
 }
@@ -50,6 +65,8 @@ impl Coordinator {
             is_agreed: false,
             is_stopping: false,
             gathering,
+            known: Windows::of(self.agents.len()),
+            ended: Vec::new(),
             troubles: Vec::new(),
         });
         self.phases += 1;
@@ -160,6 +177,7 @@ impl Coordinator {
         }
         phase.troubles.push(reason);
         let whole = phase.gathering.lost(index);
+        phase.known.lost(index);
         // The result is not valid any more: the others end in order.
         let is_first = !std::mem::replace(&mut phase.is_stopping, true);
         self.show(whole);
@@ -189,9 +207,19 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn ended(&mut self, index: usize, ended: Ended) {
+    pub(super) fn windows(&mut self, index: usize, number: u32, windows: &[Window]) {
+        let Some(phase) = self.phase.as_mut().filter(|phase| phase.number == number) else {
+            return;
+        };
+        if let Some(known) = phase.known.add(index, windows) {
+            self.events.push_back(Event::Windows(known.to_vec()));
+        }
+    }
+
+    pub(super) fn ended(&mut self, index: usize, mut ended: Ended) {
         let Some(phase) = &mut self.phase else { return };
         let start_ns = phase.start_ns.unwrap_or(0);
+        add_all(&mut phase.ended, 0, &std::mem::take(&mut ended.windows));
         match phase.gathering.ended(index, ended, start_ns) {
             Ok(whole) => {
                 self.agents[index].state = State::Draining;
@@ -221,10 +249,12 @@ impl Coordinator {
         let Some(phase) = self.phase.take() else { return };
         let mut whole = phase.gathering.finish();
         whole.end.start_ns = phase.start_ns.unwrap_or(0);
+        let lag = whole.parts.iter().flatten().map(Figures::pace).map(|pace| pace.lag_p99_s);
+        let pace = Pace { lag_p99_s: lag.fold(0.0, f64::max) };
         for (agent, figures) in self.agents.iter_mut().zip(whole.parts) {
             agent.figures = figures;
         }
-        let end = PhaseEnd { end: whole.end, troubles: phase.troubles };
+        let end = PhaseEnd { end: whole.end, windows: phase.ended, pace, troubles: phase.troubles };
         self.events.push_back(Event::Ended(Box::new(end)));
     }
 }

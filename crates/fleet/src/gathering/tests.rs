@@ -33,7 +33,7 @@ fn made(seconds: &[(u64, Vec<u64>)]) -> Made {
 
 fn ended(part: &Made, measured_s: f64, seconds: usize) -> Ended {
     let end = RunEnd { totals: part.totals.clone(), measured_s, ..RunEnd::default() };
-    Ended { phase: 0, seconds: seconds as u64, end: Ok(EndLine::from(&end)) }
+    Ended { phase: 0, seconds: seconds as u64, end: Ok(EndLine::from(&end)), windows: Vec::new() }
 }
 
 /// Merges parts whose seconds come in turn, and returns the seconds that were shown and the whole.

@@ -3,6 +3,7 @@
 use super::Refused;
 use crate::end::EndLine;
 use crate::files::{FileError, Incoming};
+use crate::gathering::Figures;
 use crate::hall::{Called, FleetName};
 use crate::member::{Member, Order};
 use crate::message::{FileEntry, Plan, Up};
@@ -12,6 +13,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::record::{FailureSample, Sink};
 use plimsoll_core::schedule::Slice;
+use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::Verdict;
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
@@ -40,6 +42,8 @@ struct Desk {
     shared: VecDeque<Value>,
     start_ns: Option<u64>,
     aborted: Option<String>,
+    /// Ends the phase that runs early.
+    end_early: Option<Arc<AtomicBool>>,
     has_bye: bool,
     was_told_to_stop: bool,
 }
@@ -59,6 +63,11 @@ impl Machine for Desk {
                 }
                 Order::Start { at_ns } => self.start_ns = Some(at_ns),
                 Order::Shared(value) => self.shared.push_back(value),
+                Order::EndEarly => {
+                    if let Some(flag) = &self.end_early {
+                        flag.store(true, Ordering::Relaxed);
+                    }
+                }
                 Order::Stop => self.end_load(),
                 Order::Abort { why } => {
                     self.aborted.get_or_insert(why);
@@ -112,6 +121,7 @@ impl AgentPost {
             shared: VecDeque::new(),
             start_ns: None,
             aborted: None,
+            end_early: None,
             has_bye: false,
             was_told_to_stop: false,
         };
@@ -213,11 +223,23 @@ impl AgentPost {
         Arc::new(Line { post: self.clone(), key })
     }
 
-    /// Sends the end of a phase.
-    pub fn ended(&self, end: Result<&RunEnd, String>) {
+    /// A phase begins that `end_early` ends, if the coordinator wants it.
+    pub fn begins(&self, end_early: Option<Arc<AtomicBool>>) {
+        self.post.with(|desk| desk.end_early = end_early);
+    }
+
+    /// Sends the next windows of a phase whose verdicts are known.
+    pub fn windows(&self, windows: Vec<Window>) {
+        let phase = self.post.with(|desk| desk.member.current_phase());
+        self.say(&Up::Windows { phase, windows });
+    }
+
+    /// Sends the end of a phase, with its requests by due time.
+    pub fn ended(&self, end: Result<&RunEnd, String>, windows: Vec<Window>) {
         let line = end.map(EndLine::from);
         self.post.with(|desk| {
-            if let Err(error) = desk.member.ended(line) {
+            desk.end_early = None;
+            if let Err(error) = desk.member.ended(line, windows) {
                 desk.aborted.get_or_insert(error.to_string());
             }
         });
@@ -255,12 +277,12 @@ impl AgentPost {
         self.post.with(|desk| desk.aborted.clone())
     }
 
-    /// Reports its judgement, and waits until the coordinator has everything.
+    /// Reports its judgement and the figures of its part, and waits until the coordinator has everything.
     ///
     /// # Errors
     /// When the coordinator does not answer any more.
-    pub fn finish(&self, verdict: Verdict) -> Result<(), Refused> {
-        self.say(&Up::Finished { verdict });
+    pub fn finish(&self, verdict: Verdict, figures: Figures) -> Result<(), Refused> {
+        self.say(&Up::Finished { verdict, figures: Box::new(figures) });
         self.last_words(|desk| desk.has_bye)
     }
 

@@ -11,6 +11,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
 use plimsoll_core::schedule::Slice;
+use plimsoll_core::seek::plant::{Pace, Window};
 use plimsoll_engine::run::RunEnd;
 use serde_json::Value;
 use std::fmt;
@@ -62,6 +63,18 @@ pub struct Setting {
     pub words: Vec<String>,
     /// Files that the words name.
     pub files: Outgoing,
+}
+
+/// A phase that agents carried out.
+pub struct Conducted {
+    /// All agents together.
+    pub end: RunEnd,
+    /// Requests by due time, of all agents together.
+    pub windows: Vec<Window>,
+    /// The lag of the agent that was latest.
+    pub pace: Pace,
+    /// Number of windows that were known when the phase was ended early.
+    pub aborted_at: Option<usize>,
 }
 
 /// The coordinator's process.
@@ -122,7 +135,8 @@ impl CoordinatorPost {
     }
 
     /// Lets the agents run a phase, whose requests depend on `key`, and returns what they measured together. Seconds go to `sink`
-    /// and `progress`; if `stop` is set the agents end their load in order.
+    /// and `progress`, windows that are known to `look`; once it returns true the agents end the phase early. If `stop` is set the
+    /// agents end their load in order.
     ///
     /// # Errors
     /// When the phase did not begin.
@@ -131,11 +145,13 @@ impl CoordinatorPost {
         key: String,
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(&Interval),
+        look: &mut dyn FnMut(&[Window]) -> bool,
         stop: &AtomicBool,
-    ) -> Result<RunEnd, Refused> {
+    ) -> Result<Conducted, Refused> {
         self.post.with(|seat| seat.coordinator.begin(key, now_ns()));
         let mut is_stopping = false;
         let mut sink_error = None;
+        let mut aborted_at = None;
         loop {
             if stop.load(Ordering::Relaxed) && !std::mem::replace(&mut is_stopping, true) {
                 self.post.with(|seat| seat.coordinator.stop());
@@ -150,13 +166,20 @@ impl CoordinatorPost {
                     progress(&second);
                     sink.interval(&second)
                 }
+                Event::Windows(known) => {
+                    if aborted_at.is_none() && look(&known) {
+                        aborted_at = Some(known.len());
+                        self.post.with(|seat| seat.coordinator.end_early());
+                    }
+                    Ok(())
+                }
                 Event::Failure(sample) => sink.failure(&sample),
                 Event::Ended(ended) => {
-                    let PhaseEnd { mut end, troubles } = *ended;
+                    let PhaseEnd { mut end, windows, pace, troubles } = *ended;
                     end.sink_error = end.sink_error.take().or(sink_error);
-                    end.interrupted |= is_stopping;
+                    end.interrupted |= is_stopping || !troubles.is_empty();
                     self.troubles().extend(troubles);
-                    return Ok(end);
+                    return Ok(Conducted { end, windows, pace, aborted_at });
                 }
                 Event::Refused { why, code } => return Err(Refused { why, code }),
                 Event::Wants { .. } | Event::Settled => Ok(()),
@@ -237,6 +260,11 @@ impl CoordinatorPost {
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         self.post.bytes()
+    }
+
+    /// Adds a reason why the run is not whole.
+    pub fn is_not_whole(&self, why: &str) {
+        self.troubles().push(why.to_owned());
     }
 
     fn troubles(&self) -> std::sync::MutexGuard<'_, Vec<String>> {

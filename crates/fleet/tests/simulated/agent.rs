@@ -8,6 +8,7 @@ use plimsoll_core::rng::Rng;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_fleet::end::EndLine;
+use plimsoll_fleet::gathering::Figures;
 use plimsoll_fleet::member::{Member, Order};
 use plimsoll_fleet::message::Up;
 
@@ -101,7 +102,7 @@ impl Agent {
                 }
                 Order::Stop => self.stops = true,
                 Order::Abort { .. } | Order::Bye => self.is_over = true,
-                Order::Piece { .. } | Order::Shared(_) => {}
+                Order::Piece { .. } | Order::Shared(_) | Order::EndEarly => {}
             }
         }
         if self.prepared_ns.is_some_and(|at_ns| at_ns <= now_ns) {
@@ -200,12 +201,15 @@ impl Agent {
             interrupted: self.stops,
             ..RunEnd::default()
         };
-        self.member.ended(Ok(EndLine::from(&end))).unwrap();
+        self.member.ended(Ok(EndLine::from(&end)), Vec::new()).unwrap();
         // What its job has found takes several packets.
         let part = serde_json::json!({ "agent": self.number, "text": "x".repeat(700_000) });
         self.member.say(&Up::Part(part)).unwrap();
         self.member
-            .say(&Up::Finished { verdict: Verdict::new(VerdictKind::Valid, Vec::new()) })
+            .say(&Up::Finished {
+                verdict: Verdict::new(VerdictKind::Valid, Vec::new()),
+                figures: Box::new(Figures::of(&end)),
+            })
             .unwrap();
         self.start_ns = None;
         self.next_ns = None;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Commands of which an agent carries out a part.
-const JOBS: [&str; 6] = ["load", "fbench", "visit", "feed", "voter", "hello"];
+const JOBS: [&str; 8] = ["load", "seek", "rank", "fbench", "visit", "feed", "voter", "hello"];
 
 const EXAMPLES: &str = "\
 Examples:

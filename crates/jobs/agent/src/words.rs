@@ -26,8 +26,8 @@ pub struct Packed {
 }
 
 /// Files that commands read, by the names of their arguments. An argument that names a file and is not here writes it.
-const INPUTS: [&str; 9] =
-    ["queries", "rows", "cacert", "cert", "key", "body", "header", "ca", "certificate"];
+const INPUTS: [&str; 10] =
+    ["queries", "rows", "feed", "cacert", "cert", "key", "body", "header", "ca", "certificate"];
 
 /// Files without a flag that commands read: of these arguments, the words that are no URLs.
 const INPUTS_IN_PLACE: [&str; 1] = ["sources"];

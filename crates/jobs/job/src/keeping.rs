@@ -1,8 +1,10 @@
 //! One way of keeping a record, whatever drives the engine.
 
 mod agents;
+mod crew;
 mod parts;
 mod phase;
+mod started;
 
 use crate::observing::server_time_warnings;
 use crate::outlets::Outlets;
@@ -13,8 +15,9 @@ use crate::signals::{self, Stopped};
 use crate::tool;
 use crate::watching::{self, Watching};
 use anyhow::Result;
+pub use crew::Staff;
 use parts::{generator_of, slow_request, warmup_phase};
-use plimsoll_core::clock::{now_ns, wall_us};
+use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::periods::Periods;
 use plimsoll_core::scenario::Scenario;
@@ -25,6 +28,7 @@ use plimsoll_core::verdict::{
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_fleet::gathering::Figures;
 use plimsoll_record::{FailureSample, JobResults, Judge, Rates, RunRecord, Sink, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::{FAILURES, RunFolder};
@@ -32,9 +36,11 @@ use plimsoll_report::intervals;
 use plimsoll_report::journal::Journal;
 use plimsoll_report::sections::Course;
 use plimsoll_workloads::http::Troubles;
+pub use started::Started;
+use started::Starting;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Said in the record and on the page of every run with `--insecure`.
 const UNVERIFIED: &str = "--insecure: the certificate of the target was not verified; what answered may have been another server";
@@ -113,31 +119,6 @@ pub struct Keeping<'a> {
     pub started: Started,
 }
 
-/// Start of the load of a run, ns; unknown until it has begun. Agents wait for each other before.
-#[derive(Clone, Debug, Default)]
-pub struct Started(Arc<AtomicU64>);
-
-impl Started {
-    /// A load that begins now.
-    #[must_use]
-    pub fn now() -> Self {
-        let started = Self::default();
-        started.set(now_ns());
-        started
-    }
-
-    /// The start; none while the load has not begun.
-    #[must_use]
-    pub fn ns(&self) -> Option<u64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|&ns| ns > 0)
-    }
-
-    fn set(&self, ns: u64) {
-        // The first phase counts.
-        let _ = self.0.compare_exchange(0, ns, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
 /// Result that the job gives back.
 pub struct JobEnd {
     /// Measurements.
@@ -197,13 +178,18 @@ pub fn carry_out(
         watching: &watching,
         periods: Periods::default(),
     };
-    let ended = job(Keeping { sink: &mut sink, stop, started: Started::default() });
+    let started = Started::default();
+    let ended = {
+        let mut sink = Starting { inner: &mut sink, started: &started };
+        job(Keeping { sink: &mut sink, stop, started: started.clone() })
+    };
     let mut first_failure = sink.first.take();
     let periods = std::mem::take(&mut sink.periods);
     if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {
         *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
     }
     let JobEnd { end, mut results, verdict, mut warnings } = ended?;
+    let own = Figures::of(&end);
     let reports = agents::put(&end, &mut results, &mut warnings);
     let verdict = agents::aborted().or(verdict);
     watching.finish(&end).into_iter().for_each(|resources| results.put(resources));
@@ -232,7 +218,7 @@ pub fn carry_out(
     record.intervals = intervals::of(periods, &record);
     outlets.close(&mut record);
     let finished = Finished { course: collected, ..finished(record, folder.as_ref()) };
-    agents::report(&finished, folder.is_some())?;
+    agents::report(&finished, own, folder.is_some())?;
     Ok(finished)
 }
 

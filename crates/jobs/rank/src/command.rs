@@ -24,7 +24,7 @@ use plimsoll_job::execute::print;
 use plimsoll_job::flags::{OutputFlags, PartFlag};
 use plimsoll_job::goal::{SearchFlags, Wish};
 use plimsoll_job::job::{Job, Program};
-use plimsoll_job::keeping::{About, JobEnd, carry_out, nothing_measured};
+use plimsoll_job::keeping::{About, JobEnd, Staff, carry_out, nothing_measured};
 use plimsoll_job::method::{result, search_as, verdict_of};
 use plimsoll_job::output::{Output, put_result, with_files};
 use plimsoll_job::prepare::{only_whole, plan_of};
@@ -34,6 +34,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::rank::RankRun;
 use plimsoll_report::forms::Forms;
+use plimsoll_wire::Protocol as _;
 use plimsoll_wire::Sessions;
 use plimsoll_wire::rank::Rank;
 use runs::{Plant, Row, csv};
@@ -317,15 +318,10 @@ fn run(args: &RankArgs, program: &Program) -> Result<u8> {
             limits: limits_ns.iter().copied().map(WindowLimit::of_all).collect(),
             connections_fixed: false,
             shards: scenario.threads,
+            depth: Rank::default().depth(),
         };
-        let mut plant = EnginePlant::new(
-            plant_plan,
-            Rank::default as fn() -> Rank,
-            &mut sessions,
-            keeping.sink,
-            &mut second,
-            keeping.stop,
-        );
+        let mut crew = Staff::new(keeping, Rank::default, &mut second);
+        let mut plant = EnginePlant::new(plant_plan, &mut sessions, &mut crew);
         let (mut job, verdict) =
             measure(&mut plant, (args, &goal), about.class_names.len(), &progress, &mut rows);
         progress.done();

@@ -15,7 +15,7 @@ use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::units::{Rate, Span};
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::execute::print;
-use plimsoll_job::flags::{ArrivalsFlag, GeneratorFlags, OutputFlags, status};
+use plimsoll_job::flags::{ArrivalsFlag, GeneratorFlags, OutputFlags, PartFlag, status};
 use plimsoll_job::goal::{SearchFlags, Wish, timeout};
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::method::Method;
@@ -141,6 +141,8 @@ pub struct SeekArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
     seed: u64,
     #[command(flatten)]
+    part: PartFlag,
+    #[command(flatten)]
     output: OutputFlags,
 }
 
@@ -207,6 +209,7 @@ impl SeekArgs {
         scenario.connect_timeout = self.connect_timeout;
         scenario.threads = self.generator.threads;
         scenario.seed = self.seed;
+        scenario.slice = self.part.slice();
         scenario.spin = self.generator.spin;
         scenario.slo.clone_from(&self.slo);
         let is_database = |target: &String| {

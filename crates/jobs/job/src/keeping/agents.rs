@@ -66,13 +66,13 @@ pub(super) fn aborted() -> Option<Verdict> {
     Some(Verdict::new(VerdictKind::Partial, vec![format!("the run was ended: {why}")]))
 }
 
-/// An agent reports its judgement to its coordinator, and that its record is kept if it `should_be`.
-pub(super) fn report(finished: &Finished, should_be: bool) -> Result<()> {
+/// An agent reports its judgement and its figures to its coordinator, and that its record is kept if it `should_be`.
+pub(super) fn report(finished: &Finished, own: Figures, should_be: bool) -> Result<()> {
     let Place::Agent(post) = place() else { return Ok(()) };
     if should_be && finished.folder.is_none() {
         anyhow::bail!("the agent's record could not be written; see its log");
     }
-    Ok(post.finish(finished.record.verdict.clone())?)
+    Ok(post.finish(finished.record.verdict.clone(), own)?)
 }
 
 /// The verdict of the run, once its agents have judged their parts.

@@ -1,11 +1,12 @@
 //! One phase of a run: carried out here, or by agents whose measurements come together here.
 
-use super::{Keeping, Started};
+use super::Keeping;
 use anyhow::Result;
 use plimsoll_core::interval::{Fingerprint, Interval};
 use plimsoll_core::record::{FailureSample, Sink};
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::windows::sums_of;
 use plimsoll_fleet::place::{AgentPost, AgentSink, Place, Refused, place};
 use plimsoll_wire::{Protocol, Sessions};
 use ring::digest::{SHA256, digest};
@@ -29,20 +30,19 @@ impl Keeping<'_> {
         P: Protocol,
         F: Fn() -> P + Sync,
     {
-        let mut sink = Starting { inner: &mut *self.sink, started: &self.started };
-        let mut own =
-            Keeping { sink: &mut sink, stop: self.stop.clone(), started: self.started.clone() };
         match place() {
-            Place::Alone => own.alone(plan, protocol, sessions, progress),
-            Place::Agent(post) => own.as_agent(post, plan, protocol, sessions, progress),
+            Place::Alone => self.alone(plan, protocol, sessions, progress),
+            Place::Agent(post) => self.as_agent(post, plan, protocol, sessions, progress),
             Place::Coordinator(post) => {
                 drop(sessions);
-                Ok(post.conduct(key_of(plan), own.sink, progress, &own.stop)?)
+                let conducted =
+                    post.conduct(key_of(plan), self.sink, progress, &mut |_| false, &self.stop)?;
+                Ok(conducted.end)
             }
         }
     }
 
-    fn alone<P: Protocol, F: Fn() -> P + Sync>(
+    pub(super) fn alone<P: Protocol, F: Fn() -> P + Sync>(
         &mut self,
         plan: &ShardPlan,
         protocol: F,
@@ -55,7 +55,7 @@ impl Keeping<'_> {
         Ok(end)
     }
 
-    fn as_agent<P: Protocol, F: Fn() -> P + Sync>(
+    pub(super) fn as_agent<P: Protocol, F: Fn() -> P + Sync>(
         &mut self,
         post: &Arc<AgentPost>,
         plan: &ShardPlan,
@@ -65,18 +65,19 @@ impl Keeping<'_> {
     ) -> Result<RunEnd> {
         let mut own = plan.clone();
         own.part.agreement = Some(post.agreement(key_of(plan)));
+        post.begins(plan.part.end_early.clone());
         let mut sink = AgentSink { inner: self.sink, post, warmup_ns: plan.warmup_ns };
         let ended = run(&own, protocol, sessions, &mut sink, progress, &self.stop);
         match &ended {
-            Ok(end) => post.ended(Ok(end)),
-            Err(error) => post.ended(Err(error.to_string())),
+            Ok(end) => post.ended(Ok(end), sums_of(&plan.part.windows)),
+            Err(error) => post.ended(Err(error.to_string()), Vec::new()),
         }
         Ok(ended?)
     }
 }
 
 /// Everything in a plan on which its requests depend, and that is the same for all parts, in a few characters.
-fn key_of(plan: &ShardPlan) -> String {
+pub(super) fn key_of(plan: &ShardPlan) -> String {
     let names: Vec<(&str, u16)> =
         plan.targets.iter().map(|target| (target.host.as_str(), target.port)).collect();
     let text = format!(
@@ -92,27 +93,6 @@ fn key_of(plan: &ShardPlan) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// Notes when the load begins.
-struct Starting<'a> {
-    inner: &'a mut (dyn Sink + Send),
-    started: &'a Started,
-}
-
-impl Sink for Starting<'_> {
-    fn counts_from(&mut self, start_ns: u64) {
-        self.started.set(start_ns);
-        self.inner.counts_from(start_ns);
-    }
-
-    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
-        self.inner.interval(interval)
-    }
-
-    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
-        self.inner.failure(sample)
-    }
 }
 
 /// Counts along what passes, to prove that it is the whole.

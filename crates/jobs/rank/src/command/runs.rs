@@ -30,7 +30,7 @@ pub struct Row {
 }
 
 /// The servers under load.
-pub type Plant<'a> = EnginePlant<'a, Rank, fn() -> Rank>;
+pub type Plant<'a> = EnginePlant<'a, Rank, anyhow::Error>;
 
 /// Offers one rate, after load of the same kind that is not kept.
 pub fn measure(

@@ -10,6 +10,7 @@ use plimsoll_job::flags::ArrivalsFlag;
 use plimsoll_job::keeping::{About, Finished};
 use plimsoll_job::output::Output;
 use plimsoll_job::prepare::{http_of, only_whole, open};
+use plimsoll_job::together::has_agents;
 use plimsoll_job::usage::usage;
 use plimsoll_load::postgres;
 use plimsoll_load::volt;
@@ -67,6 +68,12 @@ pub fn of_calls(mut task: Task, output: &Output) -> Result<Finished> {
 /// Votes, by the voter's own calls, with its preparation and its check of writes.
 pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finished> {
     check_votes(args, &task.scenario)?;
+    if has_agents() {
+        return Err(usage(
+            "a search for a rate of votes does not run on agents; use plimsoll voter --agents at rates of your choice, or seek \
+             with --body 'SELECT ...'",
+        ));
+    }
     only_whole(task.scenario.slice, "a search", "each rate follows from the replies to all parts")?;
     let scenario = &task.scenario;
     let mut words = vec![

@@ -5,15 +5,19 @@ use anyhow::Result;
 use plimsoll_core::seek::notes::Arriving;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::windows::WindowLimit;
-use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
+use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, Staff, carry_out};
 use plimsoll_job::method::unless_dead;
 use plimsoll_job::output::Output;
 use plimsoll_job::prepare::only_whole;
 use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::sought::Quest;
+use plimsoll_job::together::has_agents;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::{Protocol, Sessions};
 use std::cell::RefCell;
+
+/// Reason why one part of a search alone is nothing.
+const PARTS: &str = "each rate follows from the replies to all parts; use --agents";
 
 /// Sessions of one part of the search for every shard, from a seed.
 type PartSessions<'a, P> = dyn FnMut(u64) -> Result<Vec<Box<dyn Sessions<P> + Send>>> + 'a;
@@ -38,7 +42,9 @@ pub fn search<P: Protocol>(
     output: &Output,
     protocol: impl Fn() -> P + Sync,
 ) -> Result<Finished> {
-    only_whole(task.scenario.slice, "a search", "each rate follows from the replies to all parts")?;
+    if !has_agents() {
+        only_whole(task.scenario.slice, "a search", PARTS)?;
+    }
     let progress = SearchProgress::new(&task.goal, output.voice());
     let about = subject.about;
     let finished = carry_out(&task.scenario, about, output, |keeping| {
@@ -76,9 +82,10 @@ fn offer<P: Protocol>(
         limits,
         connections_fixed: task.connections_fixed,
         shards: task.scenario.threads,
+        depth,
     };
-    let mut plant =
-        EnginePlant::new(plan, protocol, &mut sessions, keeping.sink, &mut second, keeping.stop);
+    let mut crew = Staff::new(keeping, protocol, &mut second);
+    let mut plant = EnginePlant::new(plan, &mut sessions, &mut crew);
     let quest = Quest {
         goal: &task.goal,
         method: task.method,

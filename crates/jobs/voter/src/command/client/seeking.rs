@@ -11,7 +11,7 @@ use plimsoll_engine::plant::{EnginePlant, PlantPlan};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::goal::{Wish, timeout};
-use plimsoll_job::keeping::{JobEnd, Keeping};
+use plimsoll_job::keeping::{JobEnd, Keeping, Staff};
 use plimsoll_job::method::unless_dead;
 use plimsoll_job::progress::{SearchProgress, Voice};
 use plimsoll_job::sought::Quest;
@@ -84,6 +84,7 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
         limits: limits_ns.into_iter().map(WindowLimit::of_all).collect(),
         connections_fixed: true,
         shards,
+        depth: protocol().depth(),
     };
     let parts = RefCell::new(Parts::default());
     let mut sessions = |seed: u64| {
@@ -99,8 +100,8 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     };
     let progress = SearchProgress::new(&goal, voice);
     let mut second = |interval: &_| progress.second(interval);
-    let mut plant =
-        EnginePlant::new(plan, protocol, &mut sessions, keeping.sink, &mut second, keeping.stop);
+    let mut crew = Staff::new(keeping, protocol, &mut second);
+    let mut plant = EnginePlant::new(plan, &mut sessions, &mut crew);
     let quest = Quest {
         goal: &goal,
         method: task.search.method,
