@@ -251,7 +251,7 @@ fn step(
     }
     while let Some(order) = member.next_order() {
         match order {
-            Order::Plan(_) => member.at_line("key".to_owned(), Machine::default()),
+            Order::Plan(_) => member.at_line("key".to_owned(), Machine::default(), now_ns()),
             Order::Start { at_ns } => agent.start_ns = Some(at_ns),
             Order::Bye | Order::Abort { .. } => agent.is_over = true,
             Order::Piece { .. } | Order::Shared(_) | Order::EndEarly | Order::Stop => {}

@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 /// Silence of the coordinator after which an agent ends its load, ns: shorter than the time after which the coordinator gives
 /// the agent up, so that no load is on that is not counted.
 pub const DEAD_MAN_NS: u64 = 8 * SECOND_NS;
+/// Longest time for which a measured clock is used for the start of a phase, ns: one that is slewed by 500 ppm, the most that NTP
+/// does, is wrong by 5 ms then.
+const CLOCK_AGE_MAX_NS: u64 = 10 * SECOND_NS;
 /// Least time between the order to start and the start, ns.
 const AHEAD_MIN_NS: u64 = 5 * MILLISECOND_NS;
 
@@ -57,6 +60,8 @@ pub struct Member {
     phase: Option<u32>,
     phases: u32,
     clock: Option<ClockOffset>,
+    /// Time at which the clock was measured, ns.
+    clock_ns: u64,
     orders: VecDeque<Order>,
     is_over: bool,
     seconds: u64,
@@ -72,6 +77,7 @@ impl Member {
             phase: None,
             phases: 0,
             clock: None,
+            clock_ns: 0,
             orders: VecDeque::new(),
             is_over: false,
             seconds: 0,
@@ -145,10 +151,14 @@ impl Member {
 
     /// Its connections are open: reports so once its clock is measured. `key` has everything on which the requests of the phase
     /// depend.
-    pub fn at_line(&mut self, key: String, machine: Machine) {
+    pub fn at_line(&mut self, key: String, machine: Machine, now_ns: u64) {
         self.waiting = Some((key, machine));
         self.seconds = 0;
-        self.link.measure_clock();
+        // The short phases of a search follow each other faster than clocks drift apart.
+        if self.clock.is_none() || now_ns.saturating_sub(self.clock_ns) > CLOCK_AGE_MAX_NS {
+            self.clock_ns = now_ns;
+            self.link.measure_clock();
+        }
     }
 
     /// Sends a message.

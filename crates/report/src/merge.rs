@@ -210,10 +210,17 @@ fn assembled(
     }
     let (totals, phases) = whole.tally.finish();
     let records = || parts.iter().map(|part| &part.loaded.record);
-    let duration_s = records().map(|record| record.duration_s).fold(totals.seconds(), f64::max);
+    let search = search_of(parts);
+    // Between the rates of a search there is no load.
+    let least_s = if search.is_some() { 0.0 } else { totals.seconds() };
+    let duration_s = records().map(|record| record.duration_s).fold(least_s, f64::max);
     let rate = rates(&totals.ledger, &totals.counters, duration_s);
     let limits = serde_json::from_value::<Scenario>(header.scenario.clone());
-    let limits = limits.map(|scenario| scenario.slo).unwrap_or_default();
+    let mut limits = limits.map(|scenario| scenario.slo).unwrap_or_default();
+    if search.is_some() {
+        // The requests went out at many rates; the search itself judged them.
+        limits.clear();
+    }
     let timeout_ns = timeout_ns(&header.scenario);
     let judge = |slo: &plimsoll_core::slo::ClassSlo| {
         (slo.name(), slo.judge(&totals, &header.class_names, timeout_ns, &rate))
@@ -236,14 +243,25 @@ fn assembled(
         generator: generator(parts),
         slo: limits.iter().map(judge).collect(),
         slowest,
-        verdict: verdict(parts, troubles),
+        verdict: match &search {
+            Some(_) if troubles.is_empty() => parts[0].loaded.record.verdict.clone(),
+            _ => verdict(parts, troubles),
+        },
         warnings,
-        job_results: JobResults::of(fleet),
+        job_results: search.unwrap_or_default().with(fleet),
         ..Ending::default()
     };
     let mut record = assemble(header, &totals, phases, ending);
     record.intervals = intervals::of(whole.periods, &record);
     record
+}
+
+/// The search that all agents followed: each has the whole of it in its record.
+fn search_of(parts: &[Part]) -> Option<JobResults> {
+    let found = |part: &Part| part.loaded.record.job_results.seek().cloned();
+    let first = parts.first().and_then(found)?;
+    let is_same = |part: &Part| found(part).as_ref() == Some(&first);
+    parts.iter().all(is_same).then(|| JobResults::of(first))
 }
 
 /// The generators together: what adds up as a sum, shares as the worst of them.

@@ -340,7 +340,7 @@ impl Agreement for Line {
         let key = self.key.clone();
         self.post.post.with(|desk| {
             desk.start_ns = None;
-            desk.member.at_line(key, machine());
+            desk.member.at_line(key, machine(), now_ns());
         });
         self.post.wait(|desk| desk.start_ns.map(Ok).or_else(|| desk.is_aborted())).ok()
     }

@@ -114,7 +114,7 @@ impl Agent {
                 return;
             }
             let key = if self.fates.contains(&Fate::Differs) { "other" } else { "key" };
-            self.member.at_line(key.to_owned(), Machine::default());
+            self.member.at_line(key.to_owned(), Machine::default(), now_ns);
         }
         self.load(now_ns, world_ns);
     }

@@ -1,0 +1,106 @@
+//! A search whose load agents send: the coordinator leads it, and judges what all of them saw together.
+
+use super::{Fleet, SOON, reasons, record, wait_until_idle};
+use crate::process::{PATIENCE, Place, stolen_while, until};
+use crate::record::Record;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Four servers of 5 ms: 652.16 requests a second hold p95 <= 25 ms (closed form, M/M/4).
+const SERVERS: [&str; 5] = ["queue", "--servers", "4", "--service", "exponential:5ms"];
+const LINE_PER_S: f64 = 652.16;
+
+/// The only record of an agent, and its folder.
+fn own_record(fleet: &Fleet, name: &str) -> (Value, PathBuf) {
+    let runs = fleet.runs(name);
+    let folder = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
+    (serde_json::from_str(&text).unwrap(), folder)
+}
+
+#[test]
+fn agents_find_a_known_line_and_each_follows_the_same_search() {
+    let fleet = Fleet::of(Place::quiet(), 2, &SERVERS);
+    let url = fleet.target.url.clone();
+    let words = ["seek", &url, "--slo", "p95=25ms", "--budget", "60s", "--start-rate", "200"];
+    let (ended, stolen) = stolen_while(|| fleet.run(&words));
+    let whole = record(&ended);
+    let seek = &whole["seek"];
+    for name in ["a", "b"] {
+        wait_until_idle(fleet.agent(name), 2);
+    }
+    let ((a, folder_a), (b, folder_b)) = (own_record(&fleet, "a"), own_record(&fleet, "b"));
+    for own in [&a, &b] {
+        assert_eq!(&own["seek"], seek, "an agent followed another search");
+        assert_eq!(own["verdict"]["kind"], whole["verdict"]["kind"]);
+    }
+    let sent = |record: &Value| record["ledger"]["sent"].as_u64().unwrap();
+    assert_eq!(sent(&a) + sent(&b), sent(&whole));
+    assert_eq!(sent(&whole), fleet.target_requests());
+    let (least, most) = (sent(&a).min(sent(&b)) as f64, sent(&a).max(sent(&b)) as f64);
+    assert!(least > 0.8 * most, "half of the load each: {least} and {most}");
+    assert_eq!(whole["fleet"]["agents"][0]["figures"]["sent"], sent(&a), "of all rates");
+    // Late and on time are those of all requests: the curve counts each of them.
+    let curve = seek["curve"].as_array().unwrap();
+    let scheduled: u64 = curve.iter().map(|point| point["scheduled"].as_u64().unwrap()).sum();
+    assert!(scheduled as f64 > 0.5 * sent(&whole) as f64, "{scheduled} of {}", sent(&whole));
+
+    let folders = [folder_a, folder_b].map(|folder| folder.display().to_string());
+    let merged = fleet.place.start(["report", "--merge", &folders[0], &folders[1], "--json", "-"]);
+    let merged = record(&merged.wait(PATIENCE));
+    assert_eq!(&merged["seek"], seek);
+    assert_eq!(merged["verdict"], whole["verdict"]);
+    assert_eq!(merged["ledger"], whole["ledger"]);
+
+    let record = Record::of(&ended);
+    record.expect_balanced();
+    if record.was_held_up(stolen) {
+        return;
+    }
+    ended.expect(0);
+    let estimate = record.number("/seek/estimate_per_s");
+    eprintln!("estimate {estimate:.1}");
+    assert!((estimate / LINE_PER_S - 1.0).abs() < 0.25, "{estimate}");
+}
+
+#[test]
+fn an_agent_that_dies_in_a_search_ends_it_and_what_was_measured_is_kept() {
+    let fleet = Fleet::of(Place::busy(), 3, &SERVERS);
+    let url = fleet.target.url.clone();
+    let running =
+        fleet.start(&["seek", &url, "--slo", "p95=25ms", "--budget", "90s", "--start-rate", "100"]);
+    until("several rates were offered", SOON, || fleet.target_requests() > 500);
+    fleet.agent("b").signal(Signal::KILL);
+    let ended = running.wait(Duration::from_secs(60)).expect(3);
+    let whole = record(&ended);
+    assert_eq!(whole["verdict"]["kind"], "partial", "{}", whole["verdict"]);
+    assert!(reasons(&whole).contains("agent b: it has been silent"), "{}", reasons(&whole));
+    assert!(ended.stderr.contains("agent b"), "{}", ended.stderr);
+    assert!(whole["ledger"]["ok"].as_u64().unwrap() > 100, "what was measured is kept");
+    assert!(whole["seek"]["certified_rate_per_s"].is_null());
+    for name in ["a", "c"] {
+        wait_until_idle(fleet.agent(name), 2);
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_search_ends_it_on_all_agents() {
+    let fleet = Fleet::of(Place::busy(), 2, &SERVERS);
+    let url = fleet.target.url.clone();
+    let running =
+        fleet.start(&["seek", &url, "--slo", "p95=25ms", "--budget", "90s", "--start-rate", "100"]);
+    until("several rates were offered", SOON, || fleet.target_requests() > 300);
+    running.signal(Signal::INT);
+    let whole = record(&running.wait(Duration::from_secs(15)).expect(3));
+    assert_eq!(whole["verdict"]["kind"], "partial", "{}", whole["verdict"]);
+    assert!(whole["fleet"].get("troubles").is_none(), "{}", whole["fleet"]);
+    assert!(whole["ledger"]["ok"].as_u64().unwrap() > 100);
+    for name in ["a", "b"] {
+        wait_until_idle(fleet.agent(name), 2);
+    }
+    // They are free for the next run.
+    let ended = fleet.run(&["load", &url, "--requests", "100", "--clients", "2"]);
+    assert_eq!(record(&ended)["ledger"]["ok"], 100);
+}
