@@ -36,8 +36,8 @@ const INPUTS_IN_PLACE: [&str; 1] = ["sources"];
 /// folder of records.
 const OUTPUTS: [(&str, &str); 3] = [("visit", "out"), ("visit", "out_dir"), ("feed", "failed")];
 
-/// Files that the coordinator alone writes, beside those of every job.
-const RESULTS: [&str; 1] = ["vespa_statistics"];
+/// Files that the coordinator alone writes, by command and argument, beside those of every job.
+const RESULTS: [(&str, &str); 2] = [("feed", "vespa_statistics"), ("rank", "out")];
 
 /// Packs the words of a command line, the name of the command first.
 ///
@@ -66,11 +66,12 @@ enum Task {
     Check,
 }
 
-/// Flags of the coordinator: where results go, and the fleet.
-fn own_flags() -> BTreeSet<String> {
+/// Flags of the coordinator of a command: where results go, and the fleet.
+fn own_flags(command_name: &str) -> BTreeSet<String> {
     let command = FleetFlags::augment_args(OutputFlags::augment_args(clap::Command::new("own")));
     let own = command.get_arguments().map(|argument| argument.get_id().to_string());
-    own.chain(RESULTS.map(str::to_owned)).collect()
+    let results = RESULTS.iter().filter(|(name, _)| *name == command_name);
+    own.chain(results.map(|(_, id)| (*id).to_owned())).collect()
 }
 
 struct Packer<'a> {
@@ -98,7 +99,7 @@ impl<'a> Packer<'a> {
             command,
             task,
             given: BTreeSet::new(),
-            own: own_flags(),
+            own: own_flags(command.get_name()),
             packed: Packed { words: Vec::new(), files: Outgoing::default() },
             folders: 0,
         }

@@ -101,6 +101,12 @@ pub fn has_agents() -> bool {
     !matches!(place(), Place::Alone)
 }
 
+/// Returns true if this process carries out a part of a run for a coordinator.
+#[must_use]
+pub fn is_agent() -> bool {
+    matches!(place(), Place::Agent(_))
+}
+
 /// Number of parts of the run to which this process belongs.
 #[must_use]
 pub fn parts_in_all(slice: Slice) -> u32 {

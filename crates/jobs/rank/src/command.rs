@@ -30,6 +30,7 @@ use plimsoll_job::output::{Output, put_result, with_files};
 use plimsoll_job::prepare::{only_whole, plan_of};
 use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
+use plimsoll_job::together::{has_agents, is_agent};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::rank::RankRun;
@@ -209,7 +210,12 @@ impl RankArgs {
             return Err(usage("--timeout: must be more than 0; every wait has a limit"));
         }
         let slice = self.part.slice();
-        if self.qps.is_empty() {
+        if self.target.is_empty() && has_agents() {
+            return Err(usage(
+                "--target: name running servers that all agents can reach; agents start none",
+            ));
+        }
+        if self.qps.is_empty() && !has_agents() {
             only_whole(
                 slice,
                 "a search",
@@ -356,6 +362,9 @@ fn sessions(scenario: &Scenario, instances: usize) -> Vec<Box<dyn Sessions<Rank>
 
 /// Writes FeedSim's table where `-o` says, or beside a kept record.
 fn put_table(args: &RankArgs, output: &Output, rows: &[Row]) {
+    if is_agent() {
+        return;
+    }
     let kept = output.runs.is_some().then(|| PathBuf::from("feedsim_results.txt"));
     if let Some(path) = args.out.clone().or(kept) {
         put_result("-o", &path, &csv(rows));
