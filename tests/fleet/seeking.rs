@@ -108,3 +108,42 @@ fn ctrl_c_in_a_search_ends_it_on_all_agents() {
     let ended = fleet.run(&["load", &url, "--requests", "100", "--clients", "2"]);
     assert_eq!(record(&ended)["ledger"]["ok"], 100);
 }
+
+#[test]
+fn blocks_of_a_comparison_are_runs_of_the_agents() {
+    let fleet =
+        Fleet::of(Place::quiet(), 2, &["queue", "--servers", "0", "--service", "fixed:2ms"]);
+    let (url, bus) = (fleet.target.url.clone(), fleet.bus());
+    let sides = ["ab", "--a", &url, "--b", &url, "--budget", "60s", "--json", "-", "--on", "p50"];
+    let job = ["--", "load", "--rate", "200", "--agents", "2", "--bus", &bus];
+    let ended = fleet.place.run([&sides[..], &job[..]].concat());
+    assert!([Some(0), Some(3)].contains(&ended.code), "{}", ended.stderr);
+    let whole = record(&ended);
+    let pairs = whole["ab"]["blocks"].as_array().unwrap();
+    assert!(pairs.len() >= 6, "{} pairs", pairs.len());
+    // Two pilots and two blocks a pair, each kept by both agents.
+    let kept = |name: &str| std::fs::read_dir(fleet.runs(name)).unwrap().count();
+    assert!(kept("a") >= 2 + 2 * pairs.len(), "{} records", kept("a"));
+    assert_eq!(kept("a"), kept("b"));
+}
+
+#[test]
+fn feedsims_load_comes_from_agents_to_servers_that_run() {
+    let fleet = Fleet::of(Place::busy(), 2, &["rank"]);
+    let url = fleet.target.url.clone();
+    let out = fleet.place.path().join("table.csv").display().to_string();
+    let fixed = ["rank", "--target", &url, "-q", "6", "-d", "3", "-w", "1", "-o", &out];
+    let ended = fleet.run(&fixed);
+    let whole = record(&ended);
+    let run = &whole["rank"]["runs"][0];
+    assert_eq!(run["requested_qps"], 6.0, "{}", ended.stderr);
+    let sent = |agent: usize| whole["fleet"]["agents"][agent]["figures"]["sent"].as_u64().unwrap();
+    assert_eq!(sent(0) + sent(1), whole["ledger"]["sent"].as_u64().unwrap());
+    assert!(sent(0) > 0 && sent(1) > 0);
+    let table = std::fs::read_to_string(&out).unwrap();
+    assert!(table.starts_with("duration_secs,") && table.lines().count() == 2, "{table}");
+    let agents = fleet.agents.len().to_string();
+    let flags = ["-q", "6", "--agents", &agents, "--bus", &fleet.bus()];
+    let refused = fleet.place.run([&["rank"][..], &flags].concat()).expect(64);
+    assert!(refused.stderr.contains("--target: name running servers"), "{}", refused.stderr);
+}

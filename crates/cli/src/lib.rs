@@ -43,7 +43,7 @@ plimsoll measures how much load a search, recommendation or database system hold
   Feed documents     plimsoll feed http://127.0.0.1:8080 dump.ndjson.zst --failed rest.ndjson
                      in order for each document, every operation accounted for
   vespa-fbench       plimsoll fbench -n 8 -s 30 -q query%03d.txt 127.0.0.1 8080
-  On many machines   plimsoll fleet up | render; load, feed, visit, voter: --agents N --bus URL
+  On many machines   plimsoll fleet up | render; load, seek, feed, visit, voter: --agents N
   A job              plimsoll list, info JOB, run JOB -i key=value; see also system-check
   A target to try    plimsoll serve null | queue | search | rank | voter
   A real engine      plimsoll install ENGINE, serve opensearch | elasticsearch | postgresql | voltdb

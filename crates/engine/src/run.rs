@@ -130,16 +130,18 @@ impl RunEnd {
     }
 
     /// Adds a part of the same run that another machine carried out at the same time. Both count from the same start.
-    pub fn beside(&mut self, other: RunEnd) {
+    ///
+    /// The memory of its histograms stays where it is: that of some megabytes serves for one part after the other.
+    pub fn beside(&mut self, other: &mut RunEnd) {
         self.totals.merge(&other.totals);
-        match (&mut self.warmup, other.warmup) {
-            (Some(all), Some(own)) => all.merge(&own),
-            (none, own) => *none = none.take().or(own),
+        match (&mut self.warmup, &mut other.warmup) {
+            (Some(all), Some(own)) => all.merge(own),
+            (none, own) => *none = none.take().or(own.take()),
         }
-        self.slowest.extend(other.slowest);
+        self.slowest.append(&mut other.slowest);
         self.slowest.sort_by_key(|slow| std::cmp::Reverse(slow.response_ns()));
         self.slowest.truncate(SLOWEST_MAX);
-        self.round_trips.extend(other.round_trips);
+        self.round_trips.append(&mut other.round_trips);
         self.health.absorb(&other.health);
         self.measured_s = self.measured_s.max(other.measured_s);
         self.client_elapsed_ns += other.client_elapsed_ns;
@@ -151,8 +153,8 @@ impl RunEnd {
         self.rss_max_bytes = self.rss_max_bytes.max(other.rss_max_bytes);
         self.interrupted |= other.interrupted;
         self.drain_cut |= other.drain_cut;
-        self.refused = self.refused.take().or(other.refused);
-        self.sink_error = self.sink_error.take().or(other.sink_error);
+        self.refused = self.refused.take().or(other.refused.take());
+        self.sink_error = self.sink_error.take().or(other.sink_error.take());
     }
 
     /// Round trips over all connections; `None` if none was looked at.

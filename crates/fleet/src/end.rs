@@ -110,11 +110,31 @@ impl EndLine {
     /// # Errors
     /// When a histogram cannot be read.
     pub fn end(self, start_ns: u64) -> Result<RunEnd, DecodeError> {
+        let mut end = RunEnd::default();
+        self.refill(&mut end, start_ns)?;
+        Ok(end)
+    }
+
+    /// The same in the memory of another end.
+    ///
+    /// # Errors
+    /// When a histogram cannot be read; then the content is undefined.
+    pub fn refill(self, end: &mut RunEnd, start_ns: u64) -> Result<(), DecodeError> {
         let trip =
             |(min_us, smoothed_us, retransmits)| RoundTrip { min_us, smoothed_us, retransmits };
-        Ok(RunEnd {
-            totals: Interval::try_from(&self.totals)?,
-            warmup: self.warmup.as_ref().map(Interval::try_from).transpose()?,
+        let mut totals = std::mem::take(&mut end.totals);
+        totals.refill(&self.totals)?;
+        let warmup = match self.warmup {
+            None => None,
+            Some(line) => {
+                let mut warmup = end.warmup.take().unwrap_or_default();
+                warmup.refill(&line)?;
+                Some(warmup)
+            }
+        };
+        *end = RunEnd {
+            totals,
+            warmup,
             slowest: self.slowest.into_iter().map(|slow| slow.slow(start_ns)).collect(),
             round_trips: self.round_trips.into_iter().map(trip).collect(),
             measured_s: self.measured_s,
@@ -130,6 +150,7 @@ impl EndLine {
             drain_cut: self.drain_cut,
             refused: self.refused.map(Into::into),
             sink_error: self.sink_error.map(std::io::Error::other),
-        })
+        };
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use plimsoll_core::seek::plant::Pace;
 use plimsoll_engine::plant::pace_of;
 use plimsoll_engine::run::RunEnd;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Most seconds that are held back for an agent that is late; each is at most some megabytes.
@@ -21,6 +22,8 @@ pub struct Gathering {
     received: Interval,
     /// The second that was read last: its memory serves the next one.
     scratch: Interval,
+    /// The end that was read last, for the same reason.
+    scratch_end: RunEnd,
     /// Sum of the parts that have ended.
     sum: Option<RunEnd>,
 }
@@ -63,7 +66,10 @@ impl Figures {
     /// Those of a part that has ended.
     #[must_use]
     pub fn of(end: &RunEnd) -> Self {
-        let all = end.totals.all_classes();
+        let all = match &end.totals.classes[..] {
+            [only] => Cow::Borrowed(only),
+            _ => Cow::Owned(end.totals.all_classes()),
+        };
         Self {
             ledger: end.totals.ledger,
             measured_s: end.measured_s,
@@ -93,6 +99,7 @@ impl Gathering {
             waiting: BTreeMap::new(),
             received: Interval::default(),
             scratch: Interval::default(),
+            scratch_end: RunEnd::default(),
             sum: None,
         }
     }
@@ -123,7 +130,8 @@ impl Gathering {
         start_ns: u64,
     ) -> Result<Vec<Interval>, String> {
         let line = ended.end?;
-        let end = line.end(start_ns).map_err(|error| error.to_string())?;
+        let end = &mut self.scratch_end;
+        line.refill(end, start_ns).map_err(|error| error.to_string())?;
         let own = &mut self.parts[part];
         own.reached_ns = u64::MAX;
         if own.seconds != ended.seconds {
@@ -138,10 +146,10 @@ impl Gathering {
                 own.seconds
             ));
         }
-        own.figures = Some(Figures::of(&end));
+        own.figures = Some(Figures::of(end));
         match &mut self.sum {
             Some(sum) => sum.beside(end),
-            None => self.sum = Some(end),
+            None => self.sum = Some(std::mem::take(end)),
         }
         Ok(self.whole_seconds())
     }
