@@ -71,7 +71,8 @@ impl Bus for InProcess {
         subject::check_published(subject)?;
         check_payload(payload)?;
         let receivers = self.receivers.read().unwrap_or_else(PoisonError::into_inner);
-        let named = receivers.named.get(subject).into_iter().flatten().map(|(_, receiver)| receiver);
+        let named =
+            receivers.named.get(subject).into_iter().flatten().map(|(_, receiver)| receiver);
         let wild = receivers.wild.iter();
         let wild = wild.filter(|(pattern, ..)| subject::matches(pattern, subject));
         let mut message = None;

@@ -151,10 +151,8 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<Frame> {
-        let message = |payload: Vec<u8>| Message {
-            subject: "a.b".to_owned(),
-            payload: Bytes::from(payload),
-        };
+        let message =
+            |payload: Vec<u8>| Message { subject: "a.b".to_owned(), payload: Bytes::from(payload) };
         vec![
             Frame::Subscribe { id: 7, subject: "a.*".to_owned() },
             Frame::Unsubscribe { id: u64::MAX },

@@ -107,8 +107,7 @@ impl Outbox {
     /// Waits for frames, and moves some into `bytes`; false once the outbox is closed and empty.
     fn next(&self, bytes: &mut Vec<u8>) -> bool {
         let is_idle = |held: &mut Held| {
-            let is_empty =
-                held.frames.is_empty() && held.lost.is_empty() && held.flushed.is_none();
+            let is_empty = held.frames.is_empty() && held.lost.is_empty() && held.flushed.is_none();
             is_empty && !held.is_closed
         };
         let waited = self.has_changed.wait_while(self.held(), is_idle);

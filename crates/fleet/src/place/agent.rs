@@ -73,6 +73,12 @@ impl Machine for Desk {
     fn due_ns(&self, now_ns: u64) -> u64 {
         self.member.due_ns(now_ns)
     }
+
+    /// A bus that does not come back is the end of the coordinator.
+    fn closed(&mut self) {
+        self.aborted.get_or_insert_with(|| "the coordinator has ended".to_owned());
+        self.end_load();
+    }
 }
 
 /// An agent's process in its run.

@@ -37,6 +37,9 @@ impl Keeping<'_> {
             Place::Agent(post) => own.as_agent(post, plan, protocol, sessions, progress),
             Place::Coordinator(post) => {
                 drop(sessions);
+                if let Some(start_ns) = plan.part.start_ns {
+                    post.not_before(start_ns);
+                }
                 Ok(post.conduct(key_of(plan), own.sink, progress, &own.stop)?)
             }
         }
