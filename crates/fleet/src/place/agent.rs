@@ -125,6 +125,11 @@ impl AgentPost {
         Ok(Self { post, name: name.to_owned(), part: OnceLock::new() })
     }
 
+    /// Notes that the coordinator is on the same machine, and reads the same clock.
+    pub fn share_clock(&self) {
+        self.post.with(|desk| desk.member.share_clock());
+    }
+
     /// Waits for the plan.
     ///
     /// # Errors

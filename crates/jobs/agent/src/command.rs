@@ -108,6 +108,9 @@ impl Job for AgentArgs {
         let Some(called) = called else { return Ok(exit::FINE) };
         let Called { coordinator, .. } = called;
         let post = Arc::new(AgentPost::start(bus, fleet, (own, &name), called, stop)?);
+        if is_process {
+            post.share_clock();
+        }
         let part = self.part(&post, program);
         let is_done = part.is_ok();
         let code = part.unwrap_or_else(|error| {
