@@ -24,8 +24,8 @@ const SUBSCRIPTIONS_MAX: usize = 65_536;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A bus between this process and others of the same machine, over a Unix socket. Whoever may open the socket may use the bus, so
-/// its folder has to be the user's own. Dropping the hub ends all connections.
+/// A bus between this process and others of the same machine, over a Unix socket. Every process that can open the socket can use the
+/// bus, so its folder has to be the user's own. Dropping the hub ends all connections.
 pub struct Hub {
     path: PathBuf,
     bus: InProcess,

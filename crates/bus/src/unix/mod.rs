@@ -61,7 +61,7 @@ impl UnixBus {
     /// Connects to the hub at this path; one that is not there yet is waited for.
     ///
     /// # Errors
-    /// When there is no hub, or the user may not open its socket.
+    /// When there is no hub, or the user cannot open its socket.
     pub fn connect(path: &Path, bounds: Bounds, wait_for_hub: Duration) -> io::Result<Self> {
         let within_ns = u64::try_from(wait_for_hub.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = now_ns().saturating_add(within_ns);

@@ -1,8 +1,9 @@
 //! The coordinator's side of a job that agents carry out: those of a bus, or processes that it starts.
 
+mod processes;
+
 use crate::build;
 use crate::flags::FleetFlags;
-use crate::processes;
 use crate::words::{Packed, To, pack};
 use anyhow::Result;
 use clap::ArgMatches;
@@ -55,7 +56,7 @@ pub fn coordinated(
 }
 
 /// Runs a job as the coordinator of agents that were found.
-pub(crate) fn conduct(post: Arc<CoordinatorPost>, job: impl FnOnce() -> Result<u8>) -> Result<u8> {
+fn conduct(post: Arc<CoordinatorPost>, job: impl FnOnce() -> Result<u8>) -> Result<u8> {
     take_place(Place::Coordinator(post.clone()));
     let done = job();
     match &done {

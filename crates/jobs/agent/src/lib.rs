@@ -13,7 +13,6 @@ mod command;
 mod coordinate;
 mod flags;
 mod fleet;
-mod processes;
 mod targets;
 mod words;
 

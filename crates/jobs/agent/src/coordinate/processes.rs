@@ -1,7 +1,7 @@
 //! `--processes N`: a run by processes that this one starts. They are agents on a bus of their own, whose hub is here.
 
+use super::conduct;
 use crate::build;
-use crate::coordinate::conduct;
 use crate::flags::FleetFlags;
 use crate::words::{Packed, To, pack};
 use anyhow::{Context, Result};
