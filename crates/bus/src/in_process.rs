@@ -15,11 +15,14 @@ pub struct InProcess {
     bounds: Bounds,
 }
 
+/// A receiver with its number.
+type Numbered = (u64, Arc<dyn Receiver>);
+
 /// All receivers. Subjects without wildcards are found by name: a coordinator has one for each agent.
 #[derive(Default)]
 struct Receivers {
     next_id: u64,
-    named: HashMap<String, Vec<(u64, Arc<dyn Receiver>)>>,
+    named: HashMap<String, Vec<Numbered>>,
     wild: Vec<(String, u64, Arc<dyn Receiver>)>,
 }
 

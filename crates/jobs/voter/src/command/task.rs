@@ -136,10 +136,8 @@ impl Task {
         };
         // The processes of a run have connections of their own; the parts of a larger run share those of one process.
         let parts = parts_in_all(part);
-        let counts = match flags.has_own_ranges() {
-            true => (parts, flags.cores),
-            false => (1, flags.cores.saturating_mul(parts)),
-        };
+        let in_parts = if flags.has_own_ranges() { (parts, 1) } else { (1, parts) };
+        let counts = (in_parts.0, flags.cores.saturating_mul(in_parts.1));
         let (own, depth) = connections(flags, &shape, &database, counts);
         let processes = counts.0;
         let in_all = own.saturating_mul(processes);
