@@ -94,7 +94,8 @@ fn a_real_record_of_every_job_fits_the_schema() {
     );
     let calls = ["--calls", "300", "--no-record"];
     take(record(&place, &[&["voter", "VSD"], &calls[..]].concat()), &["voter"]);
-    take(record(&place, &[&["voter", "VSD", "--processes", "2"], &calls[..]].concat()), &["voter"]);
+    let voter = record(&place, &[&["voter", "VSD", "--processes", "2"], &calls[..]].concat());
+    take(voter, &["fleet", "voter"]);
     take(record(&place, &[&["hello"], &calls[..]].concat()), &["voter"]);
     let small = ["--sizes", "100kB", "--duration", "300ms", "--warmup", "100ms", "--users", "1,2"];
     take(record(&place, &[&["search", "--engine", "index"], &small[..]].concat()), &["search"]);

@@ -251,7 +251,7 @@ fn what_agents_cannot_do_is_refused_in_one_line() {
         (vec!["feed", url, "none.json"], "no such file"),
         (vec!["feed", url, "x.json", "--inflight", "1"], "cannot be shared out to 2 parts"),
         (vec!["voter"], "name one with --target"),
-        (vec!["voter", "volt://127.0.0.1:9", "--processes", "2"], "use more parts instead"),
+        (vec!["voter", "volt://127.0.0.1:9", "--processes", "2"], "exclude each other"),
         (vec!["voter", "volt://127.0.0.1:9", "--auto-tune", "p99=9ms"], "follows from all answers"),
         (vec!["hello", "volt://127.0.0.1:9", "--start-delay", "9s"], "agents start together"),
     ] {

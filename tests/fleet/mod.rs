@@ -6,6 +6,7 @@ mod machines;
 mod merged;
 mod namespaces;
 mod pods;
+mod processes;
 mod refused;
 mod seeking;
 mod up;

@@ -113,8 +113,8 @@ fn a_process_that_dies_is_told_and_the_others_count() {
         ["voter", &target.url, "--processes", "2", "--clients", "4", "--duration", "4s", "--quiet"];
     let running = place.start([&args[..], &["--json", "-", "--no-record"]].concat());
     let limit = Duration::from_secs(30);
-    let pid = running.wait_for_descendant("--part 1/2", limit);
-    running.wait_for_descendant("--part 0/2", limit);
+    let pid = running.wait_for_descendant("--name=process-2", limit);
+    running.wait_for_descendant("--name=process-1", limit);
     // Once both are ready their start is agreed; a second later they are at work.
     std::thread::sleep(Duration::from_secs(2));
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();

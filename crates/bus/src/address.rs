@@ -1,18 +1,25 @@
-//! The address of a bus, as a URL: `nats://host:port` or `tls://host:port`, with a user or a token if need be.
+//! The address of a bus, as a URL: `nats://host:port` or `tls://host:port`, with a user or a token if need be; or `unix:PATH`.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Port of a NATS server if the URL names none.
 const PORT: u16 = 4222;
 
-/// Address of a NATS server. A secret in its URL is kept apart, and neither `Display` nor `Debug` shows it.
+/// Scheme of the bus between the processes of one machine.
+const UNIX: &str = "unix:";
+
+/// Address of a NATS server, or of the hub of another process. A secret in its URL is kept apart, and neither `Display` nor `Debug`
+/// shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BusAddress {
     host: String,
     port: u16,
     is_tls: bool,
     login: Option<UrlLogin>,
+    /// Socket of a hub, which has nothing of the above.
+    socket: Option<PathBuf>,
 }
 
 /// The part of a URL before `@`.
@@ -48,13 +55,29 @@ impl BusAddress {
         self.is_tls
     }
 
+    /// Address of a hub.
+    #[must_use]
+    pub fn of_socket(path: &Path) -> Self {
+        let socket = Some(path.to_owned());
+        Self { host: String::new(), port: 0, is_tls: false, login: None, socket }
+    }
+
+    /// Path of the socket if this is the address of a [`crate::Hub`], and not of a NATS server.
+    #[must_use]
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
     pub(crate) fn login(&self) -> Option<&UrlLogin> {
         self.login.as_ref()
     }
 
-    /// Returns `host:port`, as it stands in messages.
+    /// Returns `host:port` or the path, as it stands in messages.
     #[must_use]
     pub fn place(&self) -> String {
+        if let Some(path) = &self.socket {
+            return path.display().to_string();
+        }
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
@@ -67,6 +90,12 @@ impl FromStr for BusAddress {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let wrong = |why: &str| Err(AddressError { why: why.to_owned() });
+        if let Some(path) = text.strip_prefix(UNIX) {
+            return match Path::new(path).is_absolute() && !path.contains('\0') {
+                true => Ok(Self::of_socket(Path::new(path))),
+                false => wrong("unix: needs an absolute path"),
+            };
+        }
         let (is_tls, rest) = match text.split_once("://") {
             Some(("nats", rest)) => (false, rest),
             Some(("tls", rest)) => (true, rest),
@@ -92,7 +121,7 @@ impl FromStr for BusAddress {
             return wrong("it has no host");
         }
         let login = login.map(parse_login).transpose()?;
-        Ok(Self { host: host.to_owned(), port, is_tls, login })
+        Ok(Self { host: host.to_owned(), port, is_tls, login, socket: None })
     }
 }
 
@@ -160,6 +189,9 @@ fn decode(text: &str) -> Option<String> {
 
 impl fmt::Display for BusAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.socket {
+            return write!(f, "{UNIX}{}", path.display());
+        }
         let scheme = if self.is_tls { "tls" } else { "nats" };
         let login = match &self.login {
             None => "",
@@ -201,6 +233,16 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_has_a_path_and_nothing_else() {
+        let address: BusAddress = "unix:/run/me/bus".parse().unwrap();
+        assert_eq!(address.to_string(), "unix:/run/me/bus");
+        assert_eq!(address.socket(), Some(Path::new("/run/me/bus")));
+        assert_eq!(address, BusAddress::of_socket(Path::new("/run/me/bus")));
+        let nats: BusAddress = "nats://h:1".parse().unwrap();
+        assert_eq!(nats.socket(), None);
+    }
+
+    #[test]
     fn an_invalid_address_is_reported_without_its_secret() {
         for text in [
             "",
@@ -218,6 +260,8 @@ mod tests {
             "nats://ann:secret@h/path",
             "nats://ann:secret@a,b",
             "nats://ann:secret@a b",
+            "unix:",
+            "unix:relative/secret",
         ] {
             let error = text.parse::<BusAddress>().unwrap_err().to_string();
             assert!(!error.contains("secret"), "{error}");

@@ -1,7 +1,7 @@
 //! A bus inside one process: what is published is in the queues of its receivers when the call returns.
 
 use crate::bus::{Bus, BusError, Link, Message, Subscription, check_payload};
-use crate::queue::{Bounds, Queue, Reader};
+use crate::queue::{Bounds, Queue, Reader, Receiver};
 use crate::subject;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -15,12 +15,15 @@ pub struct InProcess {
     bounds: Bounds,
 }
 
+/// A receiver with its number.
+type Numbered = (u64, Arc<dyn Receiver>);
+
 /// All receivers. Subjects without wildcards are found by name: a coordinator has one for each agent.
 #[derive(Default)]
 struct Receivers {
     next_id: u64,
-    named: HashMap<String, Vec<(u64, Arc<Queue>)>>,
-    wild: Vec<(String, u64, Arc<Queue>)>,
+    named: HashMap<String, Vec<Numbered>>,
+    wild: Vec<(String, u64, Arc<dyn Receiver>)>,
 }
 
 impl InProcess {
@@ -45,6 +48,25 @@ impl InProcess {
     fn change(&self) -> RwLockWriteGuard<'_, Receivers> {
         self.receivers.write().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Adds a receiver of a subject; it is one until the result is dropped.
+    pub(crate) fn attach(
+        &self,
+        subject: &str,
+        receiver: Arc<dyn Receiver>,
+    ) -> Result<Leaving, BusError> {
+        subject::check_subscribed(subject)?;
+        let mut receivers = self.change();
+        receivers.next_id += 1;
+        let id = receivers.next_id;
+        if subject::has_wildcard(subject) {
+            receivers.wild.push((subject.to_owned(), id, receiver));
+        } else {
+            receivers.named.entry(subject.to_owned()).or_default().push((id, receiver));
+        }
+        let receivers = Arc::downgrade(&self.receivers);
+        Ok(Leaving { receivers, subject: subject.to_owned(), id })
+    }
 }
 
 impl Bus for InProcess {
@@ -52,34 +74,24 @@ impl Bus for InProcess {
         subject::check_published(subject)?;
         check_payload(payload)?;
         let receivers = self.receivers.read().unwrap_or_else(PoisonError::into_inner);
-        let named = receivers.named.get(subject).into_iter().flatten().map(|(_, queue)| queue);
+        let named =
+            receivers.named.get(subject).into_iter().flatten().map(|(_, receiver)| receiver);
         let wild = receivers.wild.iter();
         let wild = wild.filter(|(pattern, ..)| subject::matches(pattern, subject));
         let mut message = None;
-        for queue in named.chain(wild.map(|(_, _, queue)| queue)) {
+        for receiver in named.chain(wild.map(|(_, _, receiver)| receiver)) {
             let message = message.get_or_insert_with(|| Message {
                 subject: subject.to_owned(),
                 payload: Bytes::copy_from_slice(payload),
             });
-            queue.push(message.clone());
+            receiver.take(message);
         }
         Ok(())
     }
 
     fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
-        subject::check_subscribed(subject)?;
         let queue = Queue::new(self.bounds);
-        let mut receivers = self.change();
-        receivers.next_id += 1;
-        let id = receivers.next_id;
-        if subject::has_wildcard(subject) {
-            receivers.wild.push((subject.to_owned(), id, Arc::clone(&queue)));
-        } else {
-            let named = receivers.named.entry(subject.to_owned()).or_default();
-            named.push((id, Arc::clone(&queue)));
-        }
-        let receivers = Arc::downgrade(&self.receivers);
-        let end = Leaving { receivers, subject: subject.to_owned(), id };
+        let end = self.attach(subject, queue.clone())?;
         Ok(Box::new(Reader::new(queue, end)))
     }
 
@@ -93,7 +105,7 @@ impl Bus for InProcess {
 }
 
 /// Takes a subscription off the bus when it is dropped.
-struct Leaving {
+pub(crate) struct Leaving {
     receivers: Weak<RwLock<Receivers>>,
     subject: String,
     id: u64,

@@ -1,7 +1,7 @@
 //! The message bus between a coordinator and its agents, with a blocking interface for threads.
 //!
 //! Delivery is at most once, and no more is promised: a user that needs a message to arrive numbers it and has it acknowledged. The bus
-//! is a channel of this process ([`InProcess`]), or a NATS server. [`Faulty`] loses, repeats, delays and reorders on
+//! is a channel of this process ([`InProcess`]), a Unix socket of this machine ([`Hub`], [`UnixBus`]), or a NATS server. [`Faulty`] loses, repeats, delays and reorders on
 //! purpose, so that users of a bus can be tested against all that a network does.
 //!
 //! ```
@@ -26,6 +26,7 @@ mod in_process;
 mod nats;
 mod queue;
 mod subject;
+mod unix;
 
 pub use address::{AddressError, BusAddress};
 pub use bus::{Bus, BusError, Link, Message, PAYLOAD_MAX, PUBLISH_WAIT_MAX, Subscription};
@@ -34,3 +35,4 @@ pub use faulty::{Faults, Faulty, Injected, Partition};
 pub use in_process::InProcess;
 pub use nats::{ConnectError, Nats, NatsOptions, Tls};
 pub use queue::Bounds;
+pub use unix::{Hub, UnixBus};

@@ -21,6 +21,18 @@ impl Default for Bounds {
     }
 }
 
+/// Something that messages of a bus go to. It takes them at once, whatever becomes of them: a bus does not wait for a reader.
+pub trait Receiver: Send + Sync {
+    /// Takes a message.
+    fn take(&self, message: &Message);
+}
+
+impl Receiver for Queue {
+    fn take(&self, message: &Message) {
+        self.push(message.clone());
+    }
+}
+
 #[derive(Default)]
 struct Held {
     messages: VecDeque<Message>,

@@ -3,7 +3,7 @@
 use crate::bus::BusError;
 
 /// Longest subject in bytes. A NATS server has no limit of its own below its line of 4 KiB.
-const SUBJECT_BYTES_MAX: usize = 512;
+pub const SUBJECT_BYTES_MAX: usize = 512;
 
 /// Checks a subject that is published to.
 pub fn check_published(subject: &str) -> Result<(), BusError> {

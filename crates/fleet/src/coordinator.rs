@@ -145,6 +145,8 @@ pub struct Coordinator {
     sweep_ns: u64,
     phase: Option<Phase>,
     phases: u32,
+    /// Time before which no phase starts, ns.
+    not_before_ns: u64,
     events: VecDeque<Event>,
     /// True once the job of the coordinator is done with its phases.
     is_closing: bool,
@@ -186,6 +188,7 @@ impl Coordinator {
             sweep_ns: 0,
             phase: None,
             phases: 0,
+            not_before_ns: 0,
             events: VecDeque::new(),
             is_closing: false,
             is_settled: false,
@@ -304,6 +307,11 @@ impl Coordinator {
         }
     }
 
+    /// Lets the next phases start at this time or later, ns on the coordinator's clock.
+    pub fn not_before(&mut self, at_ns: u64) {
+        self.not_before_ns = at_ns;
+    }
+
     /// Ends the load in order.
     pub fn stop(&mut self) {
         self.is_stirred = true;
@@ -336,6 +344,14 @@ impl Coordinator {
         for agent in self.agents.iter_mut().filter(|agent| agent.state != State::Done) {
             // One that does not read any more ends by itself.
             let _ = agent.send(message);
+        }
+    }
+
+    /// The process of an agent has ended, which its coordinator learns from the system and not from its silence.
+    pub fn gone(&mut self, process: u64, why: &str) {
+        let Some(&index) = self.places.get(&process) else { return };
+        if self.agents[index].state != State::Done {
+            self.lose(index, why);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The end of a run as a message, and the ends of several agents as one.
 
 use plimsoll_core::histogram::DecodeError;
-use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::interval::IntervalLine;
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::verdict::Health;

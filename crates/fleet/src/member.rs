@@ -62,6 +62,8 @@ pub struct Member {
     clock: Option<ClockOffset>,
     /// Time at which the clock was measured, ns.
     clock_ns: u64,
+    /// True if the coordinator reads the same clock.
+    has_same_clock: bool,
     orders: VecDeque<Order>,
     is_over: bool,
     seconds: u64,
@@ -78,9 +80,23 @@ impl Member {
             phases: 0,
             clock: None,
             clock_ns: 0,
+            has_same_clock: false,
             orders: VecDeque::new(),
             is_over: false,
             seconds: 0,
+        }
+    }
+
+    /// Notes that the coordinator is on the same machine, and reads the same clock: there is no offset to measure.
+    pub fn share_clock(&mut self) {
+        self.has_same_clock = true;
+    }
+
+    /// The offset of the coordinator's clock, once it is known.
+    fn offset(&self) -> Option<ClockOffset> {
+        match self.has_same_clock {
+            true => Some(ClockOffset { ahead_ns: 0, round_trip_ns: 0 }),
+            false => self.link.clock(),
         }
     }
 
@@ -155,7 +171,9 @@ impl Member {
         self.waiting = Some((key, machine));
         self.seconds = 0;
         // The short phases of a search follow each other faster than clocks drift apart.
-        if self.clock.is_none() || now_ns.saturating_sub(self.clock_ns) > CLOCK_AGE_MAX_NS {
+        let is_old =
+            self.clock.is_none() || now_ns.saturating_sub(self.clock_ns) > CLOCK_AGE_MAX_NS;
+        if !self.has_same_clock && is_old {
             self.clock_ns = now_ns;
             self.link.measure_clock();
         }
@@ -199,8 +217,9 @@ impl Member {
             let seconds = silent_ns / SECOND_NS;
             self.end(&format!("the coordinator has been silent for {seconds} s"));
         }
+        let offset = self.offset();
         if let (Some(clock), Some((key, machine))) =
-            (self.link.clock(), self.waiting.take_if(|_| self.link.clock().is_some()))
+            (offset, self.waiting.take_if(|_| offset.is_some()))
         {
             self.clock = Some(clock);
             let phase = self.phases;
@@ -232,5 +251,26 @@ impl Member {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.link.is_settled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_reads_the_coordinators_clock_is_ready_without_a_measurement() {
+        let ready = |has_same_clock: bool| {
+            let mut member = Member::new(1, 2, 0);
+            if has_same_clock {
+                member.share_clock();
+            }
+            member.at_line("key".to_owned(), Machine::default(), 0);
+            let packets = member.poll(1);
+            let text: Vec<String> =
+                packets.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+            text.concat().contains("[0,0]")
+        };
+        assert!(ready(true) && !ready(false));
     }
 }

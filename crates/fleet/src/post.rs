@@ -18,6 +18,8 @@ pub trait Machine: Send + 'static {
     fn poll(&mut self, now_ns: u64) -> Vec<(String, Vec<u8>)>;
     /// Time until which nothing is to be sent if nothing arrives, ns.
     fn due_ns(&self, now_ns: u64) -> u64;
+    /// Learns that the bus has ended for good.
+    fn closed(&mut self) {}
 }
 
 struct Shared<M> {
@@ -127,11 +129,13 @@ impl<M: Machine> Shared<M> {
                 machine.receive(&own.payload, now_ns());
                 message = inbox.next(Duration::ZERO).ok().flatten();
             }
+            if is_closed {
+                machine.closed();
+            }
             self.send(&mut machine);
             drop(machine);
             self.changed.notify_all();
             if is_closed {
-                // The machine finds the silence.
                 std::thread::sleep(Duration::from_nanos(LOOK_EVERY_NS));
             }
         }

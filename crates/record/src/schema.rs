@@ -52,7 +52,7 @@ const FIGURES: [&str; 29] = [
     "best_under_way",
 ];
 /// Names of figures that end like those and may be below 0.
-const SIGNED: [&str; 2] = ["clock_step_s", "cycle_ms"];
+const SIGNED: [&str; 3] = ["clock_step_s", "cycle_ms", "clock_ahead_ms"];
 
 /// The schema of `run.json` as this version writes it.
 #[must_use]

@@ -66,6 +66,10 @@ impl Nats {
 
     fn connect_once(options: &NatsOptions) -> Result<Self, ConnectError> {
         let place = options.address.place();
+        if options.address.socket().is_some() {
+            let why = "it is the socket of a process, and not a NATS server".to_owned();
+            return Err(ConnectError::Other { place, why });
+        }
         let for_client = options.for_client()?;
         hello::check(options)?;
         let runtime = Runtime::start().map_err(|error| ConnectError::Other {

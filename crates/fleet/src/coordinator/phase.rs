@@ -141,6 +141,7 @@ impl Coordinator {
             return;
         }
         let at_ns = now_ns + LEAD_NS + LEAD_EACH_NS * self.agents.len() as u64;
+        let at_ns = at_ns.max(self.not_before_ns);
         if let Some(phase) = &mut self.phase {
             phase.start_ns = Some(at_ns);
         }

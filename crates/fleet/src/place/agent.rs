@@ -82,6 +82,12 @@ impl Machine for Desk {
     fn due_ns(&self, now_ns: u64) -> u64 {
         self.member.due_ns(now_ns)
     }
+
+    /// A bus that does not come back is the end of the coordinator.
+    fn closed(&mut self) {
+        self.aborted.get_or_insert_with(|| "the coordinator has ended".to_owned());
+        self.end_load();
+    }
 }
 
 /// An agent's process in its run.
@@ -127,6 +133,11 @@ impl AgentPost {
         };
         let post = Post::start(desk, bus, called.inbox)?;
         Ok(Self { post, name: name.to_owned(), part: OnceLock::new() })
+    }
+
+    /// Notes that the coordinator is on the same machine, and reads the same clock.
+    pub fn share_clock(&self) {
+        self.post.with(|desk| desk.member.share_clock());
     }
 
     /// Waits for the plan.

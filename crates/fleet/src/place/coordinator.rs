@@ -86,6 +86,8 @@ pub struct CoordinatorPost {
     /// Reasons why the run is not whole.
     troubles: Mutex<Vec<String>>,
     finished: AtomicBool,
+    /// True if the agents are processes that this one has started.
+    has_processes: AtomicBool,
 }
 
 impl fmt::Debug for CoordinatorPost {
@@ -119,6 +121,7 @@ impl CoordinatorPost {
             run,
             troubles: Mutex::default(),
             finished: AtomicBool::new(false),
+            has_processes: AtomicBool::new(false),
         })
     }
 
@@ -254,6 +257,34 @@ impl CoordinatorPost {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the agents are processes that this one has started.
+    pub fn set_processes(&self) {
+        self.has_processes.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the agents are processes that this one has started.
+    #[must_use]
+    pub fn has_processes(&self) -> bool {
+        self.has_processes.load(Ordering::Relaxed)
+    }
+
+    /// Counts the agent of a process that has ended as lost, unless it has reported everything.
+    pub fn gone(&self, process: u64, why: &str) {
+        self.post.with(|seat| seat.coordinator.gone(process, why));
+    }
+
+    /// Reason why this agent is lost, if it is.
+    #[must_use]
+    pub fn trouble_of(&self, agent: usize) -> Option<String> {
+        let reports = self.post.with(|seat| seat.coordinator.reports());
+        reports.into_iter().nth(agent)?.trouble
+    }
+
+    /// Lets the next phases start at this time or later, ns on this machine's clock.
+    pub fn not_before(&self, at_ns: u64) {
+        self.post.with(|seat| seat.coordinator.not_before(at_ns));
     }
 
     /// Bytes that this process has handed to the bus, and that came from it.

@@ -3,7 +3,7 @@
 use crate::build;
 use crate::flags::BusFlags;
 use crate::targets::{self, AllowedTarget};
-use crate::words::{self, FILES};
+use crate::words::{self, FILES, To};
 use anyhow::{Context, Result};
 use clap::Args;
 use plimsoll_bus::Bus;
@@ -26,6 +26,11 @@ use std::time::Duration;
 
 /// Commands of which an agent carries out a part.
 const JOBS: [&str; 8] = ["load", "seek", "rank", "fbench", "visit", "feed", "voter", "hello"];
+
+/// Interval at which a process of `--processes` looks whether the one that started it is there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Time in which such a process ends its load in order once the one that started it is gone.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,17 +98,27 @@ impl Job for AgentArgs {
         let fleet = &self.at.fleet;
         let waiting = Waiting::begin(&*bus, fleet, own)?;
         let at = self.at.bus.as_ref().map(ToString::to_string).unwrap_or_default();
-        note(&format!("plimsoll: agent {name} waits for runs at {at}, fleet {fleet}"));
+        let is_process = self.at.is_of_process();
+        if is_process {
+            end_without_hub(&bus)?;
+        } else {
+            note(&format!("plimsoll: agent {name} waits for runs at {at}, fleet {fleet}"));
+        }
         let called = waiting.wait(&*bus, fleet, &here, &signals::is_stopped)?;
         let Some(called) = called else { return Ok(exit::FINE) };
         let Called { coordinator, .. } = called;
         let post = Arc::new(AgentPost::start(bus, fleet, (own, &name), called, stop)?);
+        if is_process {
+            post.share_clock();
+        }
         let part = self.part(&post, program);
         let is_done = part.is_ok();
         let code = part.unwrap_or_else(|error| {
             let error = targets::check().err().unwrap_or(error);
             let (line, code) = (one_line(&error), exit::of_error(&error));
-            note(&format!("plimsoll: agent {name}, run {coordinator:016x}: {line}"));
+            if !is_process {
+                note(&format!("plimsoll: agent {name}, run {coordinator:016x}: {line}"));
+            }
             post.fail(&line, code);
             code
         });
@@ -117,6 +132,20 @@ impl Job for AgentArgs {
             (false, false) => again(),
         }
     }
+}
+
+/// Ends this process some time after the one that started it, whatever it does at that moment.
+fn end_without_hub(bus: &Arc<dyn Bus>) -> Result<()> {
+    let bus = bus.clone();
+    let watch = move || {
+        while bus.state().is_connected() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        std::thread::sleep(PATIENCE);
+        std::process::exit(i32::from(exit::NOT_VALID));
+    };
+    std::thread::Builder::new().name("hub".to_owned()).spawn(watch)?;
+    Ok(())
 }
 
 /// Becomes a fresh process of the same command: nothing of a run is left for the next one.
@@ -167,14 +196,19 @@ impl AgentArgs {
             plan.words.iter().map(|word| word.replace(FILES, &folder)).collect();
         let parser = (program.parser)();
         let command = parser.find_subcommand(name).context("its command")?;
-        words::check(command, &plan.words)?;
+        let to = if self.at.is_of_process() { To::Processes } else { To::Agents };
+        words::check(command, &plan.words, to)?;
         let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
         let slice = plan.slice;
-        let own = [
+        let mut own = vec![
             format!("--part={}/{}", slice.index, slice.of),
             format!("--runs={}", self.runs.display()),
             "--quiet".to_owned(),
         ];
+        if to == To::Processes {
+            // The process that started this one watches the machine for all.
+            own.push("--watch=none".to_owned());
+        }
         words.splice(end..end, own);
         Ok(words)
     }

@@ -1,8 +1,10 @@
-//! The coordinator's side of a job that agents carry out.
+//! The coordinator's side of a job that agents carry out: those of a bus, or processes that it starts.
+
+mod processes;
 
 use crate::build;
 use crate::flags::FleetFlags;
-use crate::words::{Packed, pack};
+use crate::words::{Packed, To, pack};
 use anyhow::Result;
 use clap::ArgMatches;
 use plimsoll_bus::Bus as _;
@@ -18,7 +20,7 @@ use std::time::Duration;
 /// Most agents of a run.
 const AGENTS_MAX: u32 = 10_000;
 
-/// Returns true if a command is to be carried out by agents.
+/// Returns true if a command is to be carried out by agents or by several processes.
 #[must_use]
 pub fn is_asked(matches: &ArgMatches) -> bool {
     FleetFlags::of(matches).is_some()
@@ -36,12 +38,25 @@ pub fn coordinated(
     job: impl FnOnce() -> Result<u8>,
 ) -> Result<u8> {
     let Some(flags) = FleetFlags::of(matches) else { return job() };
-    let agents = flags.agents.unwrap_or(0);
+    let agents = match (flags.agents, flags.processes) {
+        (Some(_), Some(_)) => {
+            return Err(usage("--agents and --processes exclude each other; give one"));
+        }
+        (None, Some(processes)) => return processes::run(&flags, processes, command, words, job),
+        (agents, None) => agents.unwrap_or(0),
+    };
     if !(1..=AGENTS_MAX).contains(&agents) {
         return Err(usage(format!("--agents: use a number from 1 to {AGENTS_MAX}")));
     }
-    let packed = pack(command, words)?;
-    let post = Arc::new(begin(&flags, agents, packed)?);
+    if flags.at.is_of_process() {
+        return Err(usage("--agents needs a NATS server: --bus nats://HOST:PORT"));
+    }
+    let packed = pack(command, words, To::Agents)?;
+    conduct(Arc::new(begin(&flags, agents, packed)?), job)
+}
+
+/// Runs a job as the coordinator of agents that were found.
+fn conduct(post: Arc<CoordinatorPost>, job: impl FnOnce() -> Result<u8>) -> Result<u8> {
     take_place(Place::Coordinator(post.clone()));
     let done = job();
     match &done {

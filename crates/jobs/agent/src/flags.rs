@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::{Args, FromArgMatches as _};
-use plimsoll_bus::{BusAddress, CredentialWords, Credentials};
-use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls};
+use plimsoll_bus::{Bounds, Bus, BusAddress, CredentialWords, Credentials};
+use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls, UnixBus};
 use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
 use plimsoll_fleet::hall::FleetName;
@@ -60,10 +60,17 @@ impl BusFlags {
     ///
     /// # Errors
     /// One line that says why there is no connection.
-    pub fn connect(&self, name: &str, wait_for_server: Duration) -> Result<Arc<Nats>> {
+    pub fn connect(&self, name: &str, wait_for_server: Duration) -> Result<Arc<dyn Bus>> {
         let address = self.bus.clone().ok_or_else(|| {
             usage("--bus is missing; name the NATS server of the fleet, such as --bus nats://127.0.0.1:4222")
         })?;
+        if let Some(path) = address.socket() {
+            let bus = UnixBus::connect(path, Bounds::default(), wait_for_server);
+            let bus = bus.map_err(|error| {
+                unreachable(format!("--bus {address}: {}", with_advice(&error)))
+            })?;
+            return Ok(Arc::new(bus));
+        }
         if self.bus_cert.is_some() != self.bus_key.is_some() {
             return Err(usage("--bus-cert and --bus-key belong together; give both"));
         }
@@ -91,6 +98,12 @@ impl BusFlags {
         Ok(Arc::new(nats))
     }
 
+    /// Returns true for the bus of a process that `--processes` of another one has started.
+    #[must_use]
+    pub fn is_of_process(&self) -> bool {
+        self.bus.as_ref().is_some_and(|bus| bus.socket().is_some())
+    }
+
     /// The token of the file, or that of the environment. A file is named on purpose, so it goes first.
     fn token(&self) -> Result<Option<String>> {
         let Some(file) = &self.bus_token_file else { return Ok(std::env::var(TOKEN).ok()) };
@@ -110,6 +123,12 @@ pub struct FleetFlags {
     /// coordinates: it sends no load.
     #[arg(long, value_name = "N", help_heading = "Fleet")]
     pub agents: Option<u32>,
+    /// Number of processes that carry out the run on this machine
+    ///
+    /// Each has an exact part of it. Rates, clients, users and requests are those of the whole run; --threads are those of each
+    /// process. This process starts them and coordinates: it sends no load. With 1, it carries out the run itself.
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub processes: Option<u32>,
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Fleet")]
     pub agents_within: Span,
@@ -125,10 +144,13 @@ pub fn with_fleet(command: clap::Command) -> clap::Command {
 }
 
 impl FleetFlags {
-    /// The flags as the parser found them; none if the command does not have them, or no agents are asked for.
+    /// The flags as the parser found them; none if the command does not have them, or neither agents nor processes are asked for.
     #[must_use]
     pub fn of(matches: &clap::ArgMatches) -> Option<Self> {
-        matches.try_get_one::<u32>("agents").ok().flatten()?;
+        let is_given = |name| matches.try_get_one::<u32>(name).is_ok_and(|value| value.is_some());
+        if !is_given("agents") && !is_given("processes") {
+            return None;
+        }
         Self::from_arg_matches(matches).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! The commands of a fleet: an agent that waits for work, and what `--agents N` adds to a job.
+//! The commands of a fleet: an agent that waits for work, and what `--agents N` and `--processes N` add to a job.
 //!
 //! ```
 //! let command = plimsoll_agent::with_fleet(clap::Command::new("load"));

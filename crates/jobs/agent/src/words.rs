@@ -39,22 +39,42 @@ const OUTPUTS: [(&str, &str); 3] = [("visit", "out"), ("visit", "out_dir"), ("fe
 /// Files that the coordinator alone writes, by command and argument, beside those of every job.
 const RESULTS: [(&str, &str); 2] = [("feed", "vespa_statistics"), ("rank", "out")];
 
+/// Receivers of the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Agents on other machines: files are sent to them.
+    Agents,
+    /// Processes that this one starts: they read and write the user's own files.
+    Processes,
+}
+
+impl To {
+    /// The flag that asks for them.
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Agents => "--agents",
+            Self::Processes => "--processes",
+        }
+    }
+}
+
 /// Packs the words of a command line, the name of the command first.
 ///
 /// # Errors
 /// A file that cannot be read, and a flag that agents cannot carry out.
-pub fn pack(command: &clap::Command, words: &[String]) -> Result<Packed> {
-    let mut packer = Packer::new(command, Task::Pack);
+pub fn pack(command: &clap::Command, words: &[String], to: To) -> Result<Packed> {
+    let mut packer = Packer::new(command, Task::Pack, to);
     packer.all(words)?;
     Ok(packer.packed)
 }
 
-/// Checks words that came over the bus: they name no file outside of the run, no result, and no variable of the environment.
+/// Checks words that came over the bus: they name no file outside of the run, no result, and no variable of the environment. For a
+/// process of the same user they may name any file.
 ///
 /// # Errors
 /// The first word that does.
-pub fn check(command: &clap::Command, words: &[String]) -> Result<()> {
-    Packer::new(command, Task::Check).all(words)
+pub fn check(command: &clap::Command, words: &[String], to: To) -> Result<()> {
+    Packer::new(command, Task::Check, to).all(words)
 }
 
 /// Reason why the words are walked.
@@ -66,17 +86,25 @@ enum Task {
     Check,
 }
 
+/// Flags of the coordinator of processes: their common start.
+const STARTS: [&str; 2] = ["start_at", "start_delay"];
+
+/// Flag of a command whose processes are not to share something, such as a range of keys.
+const OWN_RANGE: &str = "own_range";
+
 /// Flags of the coordinator of a command: where results go, and the fleet.
-fn own_flags(command_name: &str) -> BTreeSet<String> {
+fn own_flags(command_name: &str, to: To) -> BTreeSet<String> {
     let command = FleetFlags::augment_args(OutputFlags::augment_args(clap::Command::new("own")));
     let own = command.get_arguments().map(|argument| argument.get_id().to_string());
-    let results = RESULTS.iter().filter(|(name, _)| *name == command_name);
-    own.chain(results.map(|(_, id)| (*id).to_owned())).collect()
+    let results = RESULTS.iter().filter(|(name, _)| *name == command_name).map(|(_, id)| id);
+    let starts = if to == To::Processes { &STARTS[..] } else { &[] };
+    own.chain(results.chain(starts).map(|id| (*id).to_owned())).collect()
 }
 
 struct Packer<'a> {
     command: &'a clap::Command,
     task: Task,
+    to: To,
     /// Arguments that were given.
     given: BTreeSet<String>,
     own: BTreeSet<String>,
@@ -94,12 +122,13 @@ fn may_lack_value(argument: &Arg) -> bool {
 }
 
 impl<'a> Packer<'a> {
-    fn new(command: &'a clap::Command, task: Task) -> Self {
+    fn new(command: &'a clap::Command, task: Task, to: To) -> Self {
         Self {
             command,
             task,
+            to,
             given: BTreeSet::new(),
-            own: own_flags(command.get_name()),
+            own: own_flags(command.get_name(), to),
             packed: Packed { words: Vec::new(), files: Outgoing::default() },
             folders: 0,
         }
@@ -108,6 +137,11 @@ impl<'a> Packer<'a> {
     fn all(&mut self, words: &[String]) -> Result<()> {
         let Some((name, rest)) = words.split_first() else { bail!("there is no command") };
         self.packed.words.push(name.clone());
+        let mut all = self.command.get_arguments();
+        let own_range = all.find(|one| one.get_id() == OWN_RANGE).and_then(Arg::get_long);
+        if let (Some(flag), To::Processes, Task::Pack) = (own_range, self.to, self.task) {
+            self.packed.words.push(format!("--{flag}"));
+        }
         let mut rest = rest.iter();
         let mut positional = Vec::new();
         while let Some(word) = rest.next() {
@@ -138,11 +172,14 @@ impl<'a> Packer<'a> {
             return Ok(word);
         }
         match self.task {
-            Task::Pack if word == "-" => Err(usage(
-                "'-' is stdin, which agents cannot read; name files, which they get from this machine",
-            )),
+            Task::Pack if word == "-" => Err(usage(match self.to {
+                To::Agents => {
+                    "'-' is stdin, which agents cannot read; name files, which they get from this machine"
+                }
+                To::Processes => "'-' is stdin, which --processes cannot share; name files",
+            })),
             Task::Pack => self.file("the file", &word, false),
-            Task::Check if is_of_run(&word) => Ok(word),
+            Task::Check if self.may_read(&word) => Ok(word),
             Task::Check => Err(usage(format!("'{word}' leads out of the files of the run"))),
         }
     }
@@ -215,11 +252,14 @@ impl<'a> Packer<'a> {
             };
         }
         if id == "part" {
-            return Err(usage(
-                "--part and --agents exclude each other; agents share out the parts",
-            ));
+            return Err(usage(match self.to {
+                To::Agents => "--part and --agents exclude each other; agents share out the parts",
+                To::Processes => {
+                    "--part and --processes exclude each other; processes share out the parts"
+                }
+            }));
         }
-        if id == "vespa_tls" {
+        if id == "vespa_tls" && self.to == To::Agents {
             return Err(usage(format!(
                 "{flag} reads files of each agent's machine; use -T, -C and -K with --agents"
             )));
@@ -242,27 +282,26 @@ impl<'a> Packer<'a> {
         let names = argument.get_value_names().unwrap_or_default();
         let is_named = |word: &str| names.iter().any(|name| name.contains(word));
         if OUTPUTS.contains(&(self.command.get_name(), id)) {
-            return match is_own_file(&value) {
-                true => Ok(value),
-                false => Err(usage(format!(
-                    "{flag} '{value}': with --agents, write a file name without a folder; each agent writes a file of its own \
-                     below its --runs folder"
-                ))),
-            };
+            return self.output(flag, value);
         }
         if !INPUTS.contains(&id) {
             // Only results and files of documents are written.
             if is_named("FILE") || is_named("DIR") || (is_named("PATTERN") && id != "queries") {
-                return Err(usage(format!(
-                    "{flag} names a file that agents would write on their own machines; leave it out with --agents"
-                )));
+                return Err(usage(match self.to {
+                    To::Agents => format!(
+                        "{flag} names a file that agents would write on their own machines; leave it out with --agents"
+                    ),
+                    To::Processes => format!(
+                        "{flag} names a file that each process would write; leave it out with --processes"
+                    ),
+                }));
             }
             return Ok(value);
         }
         if self.task == Task::Check {
             let may_be_text = is_named("@FILE") || id == "header";
             let path = if may_be_text { value.strip_prefix('@') } else { Some(&*value) };
-            let is_good = path.map_or_else(|| !value.contains("${"), is_of_run);
+            let is_good = path.map_or_else(|| !value.contains("${"), |path| self.may_read(path));
             return match is_good {
                 true => Ok(value),
                 false => Err(usage(format!("{flag}: the value leads out of the files of the run"))),
@@ -281,6 +320,30 @@ impl<'a> Packer<'a> {
         self.file(flag, &value, id == "key")
     }
 
+    /// Returns true if a word that came over the bus may name this file.
+    fn may_read(&self, path: &str) -> bool {
+        is_of_run(path) || (self.to == To::Processes && Path::new(path).is_absolute())
+    }
+
+    /// The file that each part of the run writes for itself: on another machine below its folder of records, on this one where the
+    /// user wants it. The part is in its name.
+    fn output(&self, flag: &str, value: String) -> Result<String> {
+        let is_absolute = Path::new(&value).is_absolute();
+        match (self.to, self.task) {
+            _ if value == "/dev/null" => Ok(value),
+            (To::Processes, Task::Pack) if value == "-" => Err(usage(format!(
+                "{flag} '-': with --processes, write a file name; each process writes a file of its own, with its part in the name"
+            ))),
+            (To::Processes, Task::Pack) => absolute(flag, &value),
+            (To::Processes, Task::Check) if is_absolute => Ok(value),
+            (To::Agents, _) if is_own_file(&value) => Ok(value),
+            _ => Err(usage(format!(
+                "{flag} '{value}': with --agents, write a file name without a folder; each agent writes a file of its own \
+                 below its --runs folder"
+            ))),
+        }
+    }
+
     /// A header; one that holds a variable of the environment is a file for the agents, so that its value reaches no record.
     fn header(&mut self, line: String) -> Result<String> {
         if !line.contains("${") {
@@ -294,20 +357,27 @@ impl<'a> Packer<'a> {
 
     /// Packs a file, or all files of a pattern with the number of a client in it.
     fn file(&mut self, flag: &str, path: &str, is_secret: bool) -> Result<String> {
-        let folder = self.folders;
-        self.folders += 1;
         let unread =
             |path: &Path, error: String| usage(format!("{flag} {}: {error}", path.display()));
         let all = if Path::new(path).exists() { vec![PathBuf::from(path)] } else { matching(path) };
         if all.is_empty() {
-            return Err(usage(format!(
-                "{flag} {path}: no such file; agents get their files from this machine"
-            )));
+            return Err(usage(match self.to {
+                To::Agents => {
+                    format!("{flag} {path}: no such file; agents get their files from this machine")
+                }
+                To::Processes => format!("{flag} {path}: no such file"),
+            }));
         }
+        if let Some(one) = all.iter().find(|one| !one.is_file()) {
+            let why = format!("not a regular file; {} needs one", self.to.flag());
+            return Err(unread(one, why));
+        }
+        if self.to == To::Processes {
+            return absolute(flag, path);
+        }
+        let folder = self.folders;
+        self.folders += 1;
         for one in &all {
-            if !one.is_file() {
-                return Err(unread(one, "not a regular file; agents need one".to_owned()));
-            }
             self.packed
                 .files
                 .add(folder, one, is_secret)
@@ -316,6 +386,13 @@ impl<'a> Packer<'a> {
         let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or("file");
         Ok(format!("{FILES}/{folder}/{name}"))
     }
+}
+
+/// The same path for a process, wherever it runs.
+fn absolute(flag: &str, path: &str) -> Result<String> {
+    let whole = std::path::absolute(path).ok();
+    let whole = whole.and_then(|path| path.into_os_string().into_string().ok());
+    whole.ok_or_else(|| usage(format!("{flag} {path}: the path cannot be made absolute")))
 }
 
 /// Returns true if a path is `{files}/NUMBER/NAME`.

@@ -116,8 +116,22 @@ pub fn parts_in_all(slice: Slice) -> u32 {
     }
 }
 
-/// Place of a file or folder that each part of a run writes for itself. An agent has it below its folder of records, with the
-/// part in its name: `dump.ndjson` is `runs/dump-0-of-2.ndjson`.
+/// Returns true for the coordinator of processes that it has started on this machine.
+#[must_use]
+pub fn has_processes() -> bool {
+    matches!(place(), Place::Coordinator(post) if post.has_processes())
+}
+
+/// Reason why the coordinator counts this part as lost, if it does.
+#[must_use]
+pub fn trouble_of(part: u32) -> Option<String> {
+    let Place::Coordinator(post) = place() else { return None };
+    post.trouble_of(part as usize)
+}
+
+/// Place of a file or folder that each part of a run writes for itself, with the part in its name. An agent has it below its folder
+/// of records: `dump.ndjson` is `runs/dump-0-of-2.ndjson`. A process of the same machine is given an absolute path, and stays beside
+/// it.
 ///
 /// # Errors
 /// When an agent cannot make its folder of records.
@@ -125,6 +139,9 @@ pub fn own_place(path: &Path, runs: Option<&Path>, slice: Slice) -> Result<PathB
     let (Place::Agent(_), Some(runs)) = (place(), runs) else { return Ok(path.to_owned()) };
     if is_sink(path) {
         return Ok(path.to_owned());
+    }
+    if path.is_absolute() {
+        return Ok(path.with_file_name(name_of_part(path, slice)));
     }
     std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
     Ok(runs.join(name_of_part(path, slice)))

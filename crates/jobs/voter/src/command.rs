@@ -5,13 +5,11 @@ mod client;
 mod contact;
 mod flags;
 mod laps;
-mod processes;
 mod search;
 mod start;
 mod stranger;
 mod sums;
 mod task;
-mod telling;
 
 use crate::page::FORMS;
 pub use address::Database;
@@ -24,12 +22,11 @@ use plimsoll_core::bench_shape::{Bench, Rhythm};
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_job::embedded::Embedded;
 use plimsoll_job::execute::print;
-use plimsoll_job::exit::of_record;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::keeping::Finished;
-use plimsoll_job::output::{Output, with_files};
+use plimsoll_job::output::Output;
 use plimsoll_job::prepare::check_classes;
-use plimsoll_job::results::write_results;
+use plimsoll_job::together::share;
 use plimsoll_job::usage::usage;
 use plimsoll_report::forms::Forms;
 pub use search::Search;
@@ -164,23 +161,16 @@ fn bench(flags: &BenchFlags, bench: Bench) -> Result<u8> {
     }
     // From here on Ctrl-C ends the benchmark in order, its database included.
     plimsoll_job::signals::stop_flag()?;
-    let _embedded = if own {
-        let embedded = Embedded::start(&["voter", "--port", "0"].map(str::to_owned), &[])?;
-        task = Task::new(flags, task.shape, std::slice::from_ref(&embedded.url))?;
-        Some(embedded)
-    } else {
-        None
-    };
-    task.settle()?;
-    let finished = if flags.processes > 1 {
-        processes::run(flags, &task, &output)?
-    } else {
-        client::run(&task, &output, &|| flags.start_us())?
-    };
-    if flags.gate {
-        // Whoever started this process tells what came of it.
-        write_results(&output, &finished, &[FORMS])?;
-        return Ok(with_files(of_record(&finished.record)));
+    let mut embedded = None;
+    if own {
+        // Processes of this run use the same one.
+        let url = share(|| {
+            let database = Embedded::start(&["voter", "--port", "0"].map(str::to_owned), &[])?;
+            Ok(embedded.insert(database).url.clone())
+        })?;
+        task = Task::new(flags, task.shape, &[url])?;
     }
+    task.settle()?;
+    let finished = client::run(&task, &output, &|| flags.start_us())?;
     print(&finished, &output, &FORMS)
 }

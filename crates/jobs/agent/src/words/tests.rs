@@ -27,7 +27,7 @@ struct Flags {
 fn packed(words: &[&str]) -> Result<Packed> {
     let command = Flags::augment_args(clap::Command::new("load"));
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    pack(&command, &words)
+    pack(&command, &words, To::Agents)
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn words_from_the_bus_lead_to_no_other_file_and_to_no_variable() {
     let command = Flags::augment_args(clap::Command::new("load"));
     let is_good = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        check(&command, &words).is_ok()
+        check(&command, &words, To::Agents).is_ok()
     };
     assert!(is_good(&[
         "load",
@@ -134,7 +134,7 @@ struct FeedFlags {
 fn operations_are_sent_and_rejected_ones_stay_on_the_agent() {
     let command = FeedFlags::augment_args(clap::Command::new("feed"));
     let feed = |words: &[&str], task| {
-        let mut packer = Packer::new(&command, task);
+        let mut packer = Packer::new(&command, task, To::Agents);
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         packer.all(&words).map(|()| packer.packed).map_err(|error| error.to_string())
     };
@@ -177,4 +177,45 @@ fn operations_are_sent_and_rejected_ones_stay_on_the_agent() {
         assert!(feed(&["feed", "http://h/", wrong], Task::Check).is_err(), "{wrong}");
     }
     assert!(feed(&["feed", "--failed=/dev/null"], Task::Check).is_ok());
+}
+
+/// Processes of this machine read the user's files where they are, and write beside each other.
+#[test]
+fn processes_get_the_paths_of_this_machine() {
+    let command = FeedFlags::augment_args(clap::Command::new("feed"));
+    let feed = |words: &[&str], task| {
+        let mut packer = Packer::new(&command, task, To::Processes);
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        packer.all(&words).map(|()| packer.packed).map_err(|error| error.to_string())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("one.json"), "[]").unwrap();
+    let file = dir.path().join("one.json").display().to_string();
+    let here = std::env::current_dir().unwrap().join("rest.json").display().to_string();
+    let packed = feed(&["feed", "--failed", "rest.json", "http://h/", &file], Task::Pack).unwrap();
+    assert_eq!(packed.words, ["feed", &format!("--failed={here}"), "http://h/", &file]);
+    assert!(packed.files.entries().is_empty(), "nothing is sent");
+    let words: Vec<&str> = packed.words.iter().map(String::as_str).collect();
+    assert!(feed(&words, Task::Check).is_ok());
+    for (words, part) in [
+        (["feed", "http://h/", "-"], "stdin"),
+        (["feed", "http://h/", "none.json"], "none.json: no such file"),
+        (["feed", "http://h/", "/dev/null"], "not a regular file; --processes needs one"),
+        (["feed", "http://h/", "--failed=-"], "with --processes, write a file name"),
+    ] {
+        let error = feed(&words, Task::Pack).err().unwrap();
+        assert!(error.contains(part), "{error}");
+    }
+    for wrong in ["one.json", "../x", "--failed=x", "--processes=2"] {
+        assert!(feed(&["feed", "http://h/", wrong], Task::Check).is_err(), "{wrong}");
+    }
+    let header = |words: &[&str]| {
+        let command = Flags::augment_args(clap::Command::new("load"));
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        pack(&command, &words, To::Processes).unwrap()
+    };
+    // PATH is set everywhere; its value is on no command line and in no file of the user.
+    let packed = header(&["load", "--header", "A: ${PATH}"]);
+    assert_eq!(packed.words, ["load", "--header=@{files}/0/header"]);
+    assert!(packed.files.entries()[0].is_secret);
 }

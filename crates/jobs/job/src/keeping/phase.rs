@@ -35,6 +35,9 @@ impl Keeping<'_> {
             Place::Agent(post) => self.as_agent(post, plan, protocol, sessions, progress),
             Place::Coordinator(post) => {
                 drop(sessions);
+                if let Some(start_ns) = plan.part.start_ns {
+                    post.not_before(start_ns);
+                }
                 let conducted =
                     post.conduct(key_of(plan), self.sink, progress, &mut |_| false, &self.stop)?;
                 Ok(conducted.end)

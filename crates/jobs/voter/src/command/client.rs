@@ -1,6 +1,7 @@
 //! One client, from its first connection to the check of its writes.
 
 mod by_agents;
+mod rolling;
 pub mod seeking;
 mod tuning;
 
@@ -9,27 +10,26 @@ use super::contact::{Contact, routes, volt_of};
 use super::laps::{Watch, lines_of};
 use super::start::{wait_for, wall_of};
 use super::task::Task;
-use super::telling::Telling;
 use crate::{
     PostgresHello, PostgresVotes, Routes, Settings, VoltHello, VoltVotes, VoterTally, Voting,
     hello_statements, vote_statements,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use plimsoll_core::bench_shape::Rhythm;
+use plimsoll_core::interval::Interval;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::voter::{WriteCheck, WriteCheckKind};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
-use plimsoll_job::progress::{Lines, RunProgress, Voice};
-use plimsoll_job::signals::Stopped;
-use plimsoll_job::together::{has_agents, share};
+use plimsoll_job::progress::{Lines, RunProgress};
+use plimsoll_job::together::{has_agents, is_coordinator, share};
 use plimsoll_record::JobResults;
 use plimsoll_record::voter::{Totals, TuneResult, VoterLap, VoterProcess, VoterResult};
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;
-use std::io::{BufRead, Write};
+use rolling::Rolling;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -40,8 +40,8 @@ pub type MakeSessions<P> =
 
 /// Facts known when the calls begin.
 pub struct Before {
-    /// Rows of the key range.
-    pub rows: Option<u64>,
+    /// Rows of each key range that is counted here or at the coordinator; none for reads.
+    pub rows: Vec<u64>,
     /// Lines of the preparation.
     pub prepared: Vec<String>,
     /// Time at which they are due by an agreement with others, us since the Unix epoch.
@@ -79,17 +79,14 @@ pub fn run(
 ) -> Result<Finished> {
     let taken = output.takes_stdout();
     let lines = lines_of(&task.shape, output.voice(), taken);
-    let words = if task.gate { Lines::None } else { lines };
     // Agents wait for the tables: they are made once.
     let (prepared, rows) = share(|| {
-        words.say("connect ...");
+        lines.say("connect ...");
         let mut contact = Contact::open(&task.database, task.scenario.connect_timeout)?;
-        words.say("preparation ...");
-        let prepared = match task.gate {
-            true => Vec::new(),
-            false => contact.prepare(task.shape.bench, &task.names)?,
-        };
-        let rows = if task.is_voter() { Some(contact.count(task.range())?) } else { None };
+        lines.say("preparation ...");
+        let prepared = contact.prepare(task.shape.bench, &task.names)?;
+        let ranges = if task.is_voter() { task.ranges() } else { Vec::new() };
+        let rows = ranges.into_iter().map(|range| contact.count(range)).collect::<Result<_>>()?;
         Ok((prepared, rows))
     })?;
     let routes = match &task.database {
@@ -99,12 +96,11 @@ pub fn run(
         _ => None,
     };
     let agreed_us = start_us()?;
-    let start_us = if task.gate { Some(gate(rows)?) } else { agreed_us };
-    if let Some(start_us) = start_us {
-        words.say(&format!("start at {} ...", plimsoll_core::clock::format_utc(start_us)));
+    if let Some(start_us) = agreed_us {
+        lines.say(&format!("start at {} ...", plimsoll_core::clock::format_utc(start_us)));
     }
-    let start_ns = start_us.map(wait_for).transpose()?;
-    words.say("calls ...");
+    let start_ns = agreed_us.map(wait_for).transpose()?;
+    lines.say("calls ...");
     let before = Before { rows, prepared, agreed_us, start_ns, routes, lines };
     match &task.database {
         Database::Volt(address) => {
@@ -142,22 +138,6 @@ pub fn run(
     }
 }
 
-/// Says that everything is ready, and waits to be reported when to start.
-fn gate(rows: Option<u64>) -> Result<u64> {
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "ready {}", rows.map_or("-".to_owned(), |rows| rows.to_string()))?;
-    stdout.flush()?;
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
-    if line.is_empty() {
-        return Err(Stopped { during: "before the start time was received".to_owned() }.into());
-    }
-    match line.trim().strip_prefix("start ").and_then(|us| us.parse().ok()) {
-        Some(start_us) => Ok(start_us),
-        None => bail!("expected a start time, got '{}'", line.trim()),
-    }
-}
-
 fn measure<P: Protocol, F: Fn() -> P + Sync>(
     task: &Task,
     output: &Output,
@@ -177,11 +157,6 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
         troubles: Troubles::default(),
     };
     carry_out(&task.scenario, &about, output, |keeping| {
-        let mut telling = Telling::before(keeping.sink);
-        let keeping = match task.gate {
-            true => Keeping { sink: &mut telling, ..keeping },
-            false => Keeping { sink: telling.inner(), ..keeping },
-        };
         if let Rhythm::Sought { .. } = task.shape.rhythm {
             return seeking::search(
                 task,
@@ -193,9 +168,7 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
                 keeping,
             );
         }
-        // The process that started this one shows the seconds of all.
-        let voice = if task.gate { Voice::Quiet } else { output.voice() };
-        let progress = RunProgress::new(&task.scenario, voice);
+        let progress = RunProgress::new(&task.scenario, output.voice());
         let mut watched = progress.watching(keeping.sink);
         let mut keeping =
             Keeping { sink: &mut watched, stop: keeping.stop, started: keeping.started };
@@ -204,9 +177,7 @@ fn measure<P: Protocol, F: Fn() -> P + Sync>(
             return tuning::tune(&run, goal, &mut keeping);
         }
         let (end, counted) = run.calls(about.plan, task.settings.clone(), &mut keeping)?;
-        if !task.gate {
-            before.lines.say("cool down ... check writes ...");
-        }
+        before.lines.say("cool down ... check writes ...");
         let result = match has_agents() {
             true => by_agents::conclude(task, before, &end, counted)?,
             false => conclude(task, before, &end, counted),
@@ -280,7 +251,14 @@ impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
         };
         let (end, laps) = std::thread::scope(|scope| {
             let watching = scope.spawn(|| watch.run());
-            let end = keeping.run(plan, self.protocol, sessions, &mut |_| {});
+            // A coordinator has no calls of its own to look at; it has the seconds of all.
+            let mut rolling = is_coordinator().then(|| Rolling::new(task, self.before.lines));
+            let mut progress = |second: &Interval| {
+                if let Some(rolling) = &mut rolling {
+                    rolling.take(second);
+                }
+            };
+            let end = keeping.run(plan, self.protocol, sessions, &mut progress);
             done.store(true, Ordering::Relaxed);
             // A watch that broke has no laps to show, and the calls are as good as with it.
             (end, watching.join().unwrap_or_default())
@@ -307,15 +285,20 @@ pub fn conclude(
 ) -> (VoterResult, Option<String>) {
     let mut result = counted.tally.result();
     result.auto_tune = counted.tuned;
-    result.rows_before = before.rows;
+    result.rows_before = before.rows.first().copied();
     result.key_range = task.range();
     result.agreed_start_us = before.agreed_us;
     result.shape = Some(task.shape.clone());
     result.hosts = task.database.hosts();
-    if task.is_voter() && task.shares_range() {
-        result.check_reason =
-            "all parts of the run vote in one key range, so that only their sum can be checked"
-                .to_owned();
+    if task.is_voter() && task.is_counted_elsewhere() {
+        result.rows_before = None;
+        result.check_reason = match task.shares_range() {
+            true => {
+                "all parts of the run vote in one key range, so that only their sum can be checked"
+            }
+            false => "the process that started this one counts the rows",
+        }
+        .to_owned();
     } else if task.is_voter() {
         let after = Contact::open(&task.database, task.scenario.connect_timeout)
             .and_then(|mut contact| Ok((contact.count(task.range())?, contact.results()?)));
@@ -393,7 +376,9 @@ pub fn verdict(
     if check.is_wrong() {
         kind = VerdictKind::Void;
         reasons.insert(0, wrong_writes(check));
-    } else if task.is_voter() && !task.shares_range() && result.check == WriteCheckKind::NotChecked
+    } else if task.is_voter()
+        && !task.is_counted_elsewhere()
+        && result.check == WriteCheckKind::NotChecked
     {
         reasons.push(format!("the writes could not be checked: {}", result.check_reason));
     }

@@ -241,11 +241,6 @@ pub struct BenchFlags {
     #[arg(long, value_name = "I/N", default_value = WHOLE, help_heading = "Election")]
     pub slice: String,
 
-    /// Number of client processes
-    ///
-    /// Each has its own connections and telephone numbers.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Run")]
-    pub processes: u32,
     /// Number of generator threads
     ///
     /// In each process.
@@ -300,9 +295,9 @@ pub struct BenchFlags {
     #[command(flatten)]
     pub output: OutputFlags,
 
-    /// One process of several: prepares nothing, says when it is ready, and waits for its start on stdin.
+    /// One process of several: it votes in a key range of its own, whose rows the process that started it counts.
     #[arg(long, hide = true)]
-    pub gate: bool,
+    pub own_range: bool,
     /// Number of this process among several, I/N from 0/N.
     #[arg(long, hide = true, value_name = "I/N")]
     pub part: Option<String>,

@@ -10,9 +10,9 @@ use std::time::Duration;
 /// Longest wait for a start.
 const WAIT_MAX_US: u64 = 24 * 3_600_000_000;
 /// From here on the engine itself waits: its sleep is exact.
-pub const HANDOVER_US: u64 = 2_000_000;
+const HANDOVER_US: u64 = 2_000_000;
 /// Activity in which a run with an agreed start was stopped.
-pub const BEFORE_START: &str = "before the agreed start";
+const BEFORE_START: &str = "before the agreed start";
 
 /// The first boundary of `every_us` that leaves at least as much time before it.
 ///
@@ -57,7 +57,7 @@ pub fn start_us(at: Option<&str>, delay: Option<Span>, now_us: u64) -> Result<Op
 ///
 /// # Errors
 /// When the user stops this process first.
-pub fn draw_near(start_us: u64, most_us: u64) -> Result<u64> {
+fn draw_near(start_us: u64, most_us: u64) -> Result<u64> {
     loop {
         let left_us = start_us.saturating_sub(wall_us());
         if left_us <= most_us {

@@ -55,8 +55,10 @@ pub struct Task {
     pub give_up: Span,
     /// TLS to PostgreSQL, where its address asks for it.
     pub tls: Option<Tls>,
-    /// True if another client prepares, and says when to start.
-    pub gate: bool,
+    /// Number of key ranges into which that of this client is divided; at a coordinator and without processes there is none.
+    own_ranges: Option<u32>,
+    /// True if the process that started this one counts the rows.
+    is_process: bool,
     /// The settings of the search, if there is one.
     pub search: Search,
 }
@@ -133,10 +135,9 @@ impl Task {
             Database::Postgres(sql) => sql.tls()?,
         };
         // The processes of a run have connections of their own; the parts of a larger run share those of one process.
-        let counts = match flags.gate {
-            true => (part.of, flags.cores),
-            false => (flags.processes.max(1), flags.cores.saturating_mul(parts_in_all(part))),
-        };
+        let parts = parts_in_all(part);
+        let in_parts = if flags.has_own_ranges() { (parts, 1) } else { (1, parts) };
+        let counts = (in_parts.0, flags.cores.saturating_mul(in_parts.1));
         let (own, depth) = connections(flags, &shape, &database, counts);
         let processes = counts.0;
         let in_all = own.saturating_mul(processes);
@@ -190,7 +191,8 @@ impl Task {
             affinity: flags.affinity == Switch::On,
             give_up: flags.give_up,
             tls,
-            gate: flags.gate,
+            own_ranges: flags.has_own_ranges().then_some(parts),
+            is_process: flags.own_range,
             search: Search::default(),
         })
     }
@@ -232,11 +234,39 @@ impl Task {
         !self.settings.slice.is_whole()
     }
 
+    /// Returns true if another process counts the rows: that of all parts, or that of all processes.
+    #[must_use]
+    pub fn is_counted_elsewhere(&self) -> bool {
+        self.shares_range() || self.is_process
+    }
+
     /// The key range whose rows are this client's.
     #[must_use]
     pub fn range(&self) -> KeyRange {
         self.settings.game.range
     }
+
+    /// The key ranges whose rows are counted at the coordinator: one for each process, or one for all.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<KeyRange> {
+        match self.own_ranges {
+            Some(of) if !self.is_process => {
+                (0..of).map(|index| share_of(self.range(), Slice { index, of })).collect()
+            }
+            _ => vec![self.range()],
+        }
+    }
+
+    /// Returns true if each process has a key range of its own.
+    #[must_use]
+    pub fn has_own_ranges(&self) -> bool {
+        self.own_ranges.is_some()
+    }
+}
+
+/// A share of a key range: a share of a share is a share of the whole, and lies within the first one.
+fn share_of(range: KeyRange, part: Slice) -> KeyRange {
+    KeyRange { index: range.index * part.of + part.index, of: range.of * part.of }
 }
 
 /// The way a vote is said where SQL is used.
@@ -257,11 +287,12 @@ fn isolation(flag: Option<IsolationFlag>) -> Isolation {
 
 fn settings(flags: &BenchFlags, contestants: u32, load: &LoadModel) -> Result<Settings> {
     let range = flags.slice()?;
+    let whole = KeyRange { index: range.index, of: range.of };
     let game = Game {
         seed: flags.seed,
         contestants,
         max_votes: flags.max_votes,
-        range: KeyRange { index: range.index, of: range.of },
+        range: if flags.own_range { share_of(whole, flags.part()?) } else { whole },
         ..Game::default()
     };
     let tune = match &flags.auto_tune {
@@ -280,17 +311,17 @@ fn settings(flags: &BenchFlags, contestants: u32, load: &LoadModel) -> Result<Se
     };
     let under_way_max = load.clients().unwrap_or(0);
     // One process of several has a key range of its own.
-    let slice = if flags.gate { Slice::WHOLE } else { flags.part()? };
+    let slice = if flags.own_range { Slice::WHOLE } else { flags.part()? };
     Ok(Settings { game, tune, under_way_max, held: None, retries, slice })
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::super::Words;
     use super::*;
     use clap::Parser;
 
-    fn task(words: &str) -> Result<Task, String> {
+    pub fn task(words: &str) -> Result<Task, String> {
         let words = format!("voter {words}");
         let flags = Words::try_parse_from(words.split(' ')).unwrap().flags;
         let (shape, targets) = flags.shape(Bench::Voter).unwrap();
@@ -321,10 +352,11 @@ mod tests {
 
     #[test]
     fn a_process_of_several_votes_in_a_key_range_of_its_own() {
-        let words = "--target volt://127.0.0.1 --clients 10 --gate --part 1/2 --slice 4/4";
+        let words = "--target volt://127.0.0.1 --clients 10 --own-range --part 1/2 --slice 2/2";
         let task = task(words).unwrap();
-        assert!(!task.shares_range());
+        assert!(!task.shares_range() && task.is_counted_elsewhere());
         assert_eq!(task.range(), KeyRange { index: 3, of: 4 });
+        assert_eq!(task.ranges(), [task.range()]);
         assert_eq!((task.plan().slice, task.plan().connections), (Slice { index: 1, of: 2 }, 1));
     }
 
@@ -335,7 +367,6 @@ mod tests {
                 "--target volt://127.0.0.1 --auto-tune p90=10ms --part 0/2",
                 "follows from all answers",
             ),
-            ("--target volt://127.0.0.1 --clients 10 --processes 2 --part 0/2", "use more parts"),
             ("--clients 10 --part 0/2", "name one with --target"),
             (
                 "--target volt://127.0.0.1 --clients 3 --threads 2 --part 0/2",

@@ -1,5 +1,5 @@
-//! The parts of a run by agents together. All vote in one key range: the coordinator counts its rows once, before the first call
-//! and after the last one, and compares them with the votes of all.
+//! The parts of a run by agents or processes together. The coordinator counts the rows, before the first call and after the last one,
+//! and compares them with the votes: agents vote in one key range, and each process in one of its own.
 
 use super::{Before, Counted};
 use crate::command::contact::Contact;
@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::voter::WriteCheck;
 use plimsoll_engine::run::RunEnd;
-use plimsoll_job::together::{Gathered, Part, gather, is_coordinator};
+use plimsoll_job::together::{Gathered, Part, gather, is_coordinator, trouble_of};
 use plimsoll_job::usage::one_line;
 use plimsoll_record::voter::{ServerTimes, Totals, VoterProcess, VoterResult};
 use serde::{Deserialize, Serialize};
@@ -47,28 +47,70 @@ pub fn conclude(
     }
     let lacks = gathered.lacks();
     let (mut result, trouble) = sum(gathered, start_us)?;
-    result.rows_before = before.rows;
+    result.agreed_start_us = before.agreed_us;
+    if task.has_own_ranges() {
+        for process in &mut result.processes {
+            process.client = format!("{}{}", task.shape.client, process.index + 1);
+        }
+    }
     result.key_range = task.range();
     result.shape = Some(task.shape.clone());
     result.hosts = task.database.hosts();
-    check_writes(task, &mut result, lacks);
+    if !task.is_voter() {
+        result.check_reason = "hello only reads".to_owned();
+        return Ok((result, trouble));
+    }
+    let mut after = Vec::new();
+    let counted =
+        Contact::open(&task.database, task.scenario.connect_timeout).and_then(|mut contact| {
+            for range in task.ranges() {
+                after.push(contact.count(range)?);
+            }
+            contact.results()
+        });
+    match counted {
+        Ok(contestants) => result.contestants = contestants,
+        Err(error) => result.check_reason = one_line(&error),
+    }
+    match task.has_own_ranges() {
+        true => check_each(&mut result, &before.rows, &after, lacks),
+        false => check_all(&mut result, before.rows.first(), after.first(), lacks),
+    }
     Ok((result, trouble))
 }
 
+/// Compares the rows of each process with its votes. Those of a process that was lost cannot be compared, and the others can.
+fn check_each(result: &mut VoterResult, before: &[u64], after: &[u64], lacks: Option<String>) {
+    for process in &mut result.processes {
+        let at = process.index as usize;
+        process.rows_before = before.get(at).copied();
+        let check = match process.died.is_empty() {
+            true => {
+                process.rows_after = after.get(at).copied();
+                let (before, after) = (process.rows_before, process.rows_after);
+                WriteCheck::of_counts(before, after, process.accepted, process.unknown)
+            }
+            false => WriteCheck::NotChecked,
+        };
+        (process.check, process.check_rows) = (check.kind(), check.rows());
+    }
+    let sum = |rows: fn(&VoterProcess) -> Option<u64>| result.processes.iter().map(rows).sum();
+    let (rows_before, rows_after) = (sum(|one| one.rows_before), sum(|one| one.rows_after));
+    (result.rows_before, result.rows_after) = (rows_before, rows_after);
+    if let Some(lacks) = lacks {
+        result.check_reason = lacks;
+    }
+    result.set_check(WriteCheck::all(result.processes.iter().map(VoterProcess::write_check)));
+}
+
 /// Compares the rows with the votes of all parts. Without the votes of a part there is nothing to compare.
-fn check_writes(task: &Task, result: &mut VoterResult, lacks: Option<String>) {
-    if !task.is_voter() {
-        result.check_reason = "hello only reads".to_owned();
-        return;
-    }
-    let after = Contact::open(&task.database, task.scenario.connect_timeout)
-        .and_then(|mut contact| Ok((contact.count(task.range())?, contact.results()?)));
-    match after {
-        Ok((rows, contestants)) => {
-            (result.rows_after, result.contestants) = (Some(rows), contestants);
-        }
-        Err(error) => result.check_reason = one_line(&error),
-    }
+fn check_all(
+    result: &mut VoterResult,
+    before: Option<&u64>,
+    after: Option<&u64>,
+    lacks: Option<String>,
+) {
+    (result.rows_before, result.rows_after) = (before.copied(), after.copied());
     let check = match lacks {
         None => WriteCheck::of_counts(
             result.rows_before,
@@ -109,7 +151,7 @@ fn sum(gathered: Gathered<VoterPart>, start_us: u64) -> Result<(VoterResult, Opt
     let lost = |(index, agent): (u32, String)| VoterProcess {
         index,
         client: agent,
-        died: "the agent was lost before it had sent its results".to_owned(),
+        died: died(trouble_of(index)),
         ..VoterProcess::default()
     };
     result.processes.extend(gathered.missing.into_iter().map(lost));
@@ -118,9 +160,41 @@ fn sum(gathered: Gathered<VoterPart>, start_us: u64) -> Result<(VoterResult, Opt
     Ok((result, trouble))
 }
 
+/// The end of an agent without results.
+fn died(trouble: Option<String>) -> String {
+    let why = trouble.map_or(String::new(), |why| format!(": {why}"));
+    format!("lost before it had sent its results{why}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_core::voter::WriteCheckKind;
+
+    /// A process that died leaves the checks of the others as they are.
+    #[test]
+    fn each_process_is_checked_by_itself() {
+        let process = |index, accepted, died: &str| VoterProcess {
+            index,
+            accepted,
+            died: died.to_owned(),
+            ..VoterProcess::default()
+        };
+        let checked = |processes, lacks| {
+            let mut result = VoterResult { processes, ..VoterResult::default() };
+            check_each(&mut result, &[5, 7], &[15, 27], lacks);
+            let checks: Vec<_> = result.processes.iter().map(|one| one.check).collect();
+            (checks, result.check, result.rows_before, result.rows_after)
+        };
+        let (ok, not) = (WriteCheckKind::Ok, WriteCheckKind::NotChecked);
+        let both = checked(vec![process(0, 10, ""), process(1, 20, "")], None);
+        assert_eq!(both, (vec![ok, ok], ok, Some(12), Some(42)));
+        let one = checked(vec![process(0, 10, ""), process(1, 0, "killed")], Some("x".to_owned()));
+        assert_eq!(one, (vec![ok, not], not, Some(12), None));
+        // Ten rows too few of one and ten too many of the other are no even sum.
+        let wrong = checked(vec![process(0, 20, ""), process(1, 10, "")], None);
+        assert!(wrong.1 != ok && wrong.0.iter().all(|check| *check != ok), "{wrong:?}");
+    }
 
     fn part(index: u32, accepted: u64, clock_us: u64) -> Part<VoterPart> {
         let start_us = 1_000_000_000 + clock_us;

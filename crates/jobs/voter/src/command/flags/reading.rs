@@ -12,15 +12,13 @@ use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::flags::ArrivalsFlag;
 use plimsoll_job::postgres;
 use plimsoll_job::prepare::only_whole;
-use plimsoll_job::together::{has_agents, parts_in_all};
+use plimsoll_job::together::{has_agents, has_processes, parts_in_all};
 use plimsoll_job::usage::usage;
 
 /// Calls in a burst where only the rhythm was named.
 const BURST: u32 = 100;
 /// Contestants that there are names for.
 const NAMES_MAX: usize = 12;
-/// Most processes of a run.
-const PROCESSES_MAX: u32 = 64;
 /// Longest name that a process's number fits behind.
 const CLIENT_CHARS_MAX: usize = 38;
 /// Most key ranges that one database is shared out in.
@@ -266,9 +264,7 @@ impl BenchFlags {
         };
         let (index, of) = self.slice.split_once('/').ok_or_else(wrong)?;
         let (index, of): (u32, u32) = index.parse().ok().zip(of.parse().ok()).ok_or_else(wrong)?;
-        // A share of a process is a share of the run's.
-        let most = if self.gate { SLICES_MAX * PROCESSES_MAX } else { SLICES_MAX };
-        if index == 0 || index > of || of > most {
+        if index == 0 || index > of || of > SLICES_MAX {
             return Err(wrong());
         }
         Ok(Slice { index: index - 1, of })
@@ -283,10 +279,14 @@ impl BenchFlags {
         text.parse().map_err(|error| usage(format!("--part {error}")))
     }
 
-    /// Threads of all processes, or of all parts, together.
+    /// Returns true if each process of the run votes in a key range of its own. The coordinator and its processes agree on it.
+    pub fn has_own_ranges(&self) -> bool {
+        self.own_range || has_processes()
+    }
+
+    /// Threads of all parts together.
     fn threads_in_all(&self) -> Result<u32> {
-        let parts = parts_in_all(self.part()?);
-        Ok(self.processes.saturating_mul(self.cores).saturating_mul(parts))
+        Ok(self.cores.saturating_mul(parts_in_all(self.part()?)))
     }
 
     /// Rejects in a part of a larger run what needs the whole of it.
@@ -296,15 +296,11 @@ impl BenchFlags {
         if self.auto_tune.is_some() || !self.seek.is_empty() {
             only_whole(part, "a load of --auto-tune or --seek", controls)?;
         }
-        if self.processes > 1 {
-            only_whole(part, "a run of several --processes", "use more parts instead")?;
+        let has_start = self.start_at.is_some() || self.start_delay.is_some();
+        if has_agents() && !has_processes() && has_start {
+            return Err(usage("agents start together; leave out --start-at and --start-delay"));
         }
-        if has_agents() && (self.gate || self.start_at.is_some() || self.start_delay.is_some()) {
-            return Err(usage(
-                "agents start together; leave out --start-at, --start-delay and --gate",
-            ));
-        }
-        if targets.is_empty() {
+        if targets.is_empty() && !self.has_own_ranges() {
             only_whole(part, "a run with a database of its own", "name one with --target")?;
         }
         Ok(())
@@ -342,32 +338,26 @@ impl BenchFlags {
     pub fn check(&self, shape: &Shape, targets: &[String]) -> Result<()> {
         let is_sql = targets.iter().any(|target| postgres::is_address(target));
         let sql_only = self.sql.is_some() || self.isolation.is_some() || self.retries.is_some();
-        let several = self.processes > 1;
         self.check_part(targets)?;
+        let several = self.has_own_ranges();
+        let parts = parts_in_all(self.part()?);
         let wrong = if sql_only && !is_sql {
             "--sql, --isolation and --retries are PostgreSQL's; name a postgres:// target"
         } else if is_sql && self.tune_by == TuneByFlag::Server {
             "--tune-by server: PostgreSQL reports no times with its answers; leave it out"
-        } else if self.processes == 0 || self.processes > PROCESSES_MAX {
-            "--processes: use a number from 1 to 64"
         } else if self.connections == Some(0) {
             "--connections must be at least 1"
-        } else if several && (self.auto_tune.is_some() || !self.seek.is_empty()) {
-            "--auto-tune and --seek control one process; leave out --processes, and use --threads"
         } else if !self.seek.is_empty() && (self.calls.is_some() || self.duration.is_some()) {
             "--seek takes as long as its --budget; leave out --calls and --duration"
         } else if self.max_votes == 0 {
             "--max-votes must be at least 1; the first vote of a telephone always counts"
         } else if several && shape.client.len() > CLIENT_CHARS_MAX {
             "--client: each process appends its number to the name; use at most 38 characters"
-        } else if several && shape.calls.is_some_and(|calls| calls < self.processes.into()) {
+        } else if several && shape.calls.is_some_and(|calls| calls < parts.into()) {
             "--calls: fewer than one for each of the processes"
-        } else if shape.rhythm == Rhythm::Steady
-            && shape.size < self.threads_in_all()?
-            && !self.gate
-        {
+        } else if shape.rhythm == Rhythm::Steady && shape.size < self.threads_in_all()? {
             "--clients: fewer than one for each thread; use more clients, or fewer --threads and --processes"
-        } else if shape.bench == Bench::Hello && self.has_election() && !self.gate {
+        } else if shape.bench == Bench::Hello && self.has_election() {
             "--names, --contestants, --max-votes and --slice are the election's; leave them out for hello"
         } else {
             return Ok(());
