@@ -249,7 +249,11 @@ fn step(
             Order::Plan(_) => member.at_line("key".to_owned(), Machine::default()),
             Order::Start { at_ns } => agent.start_ns = Some(at_ns),
             Order::Bye | Order::Abort { .. } => agent.is_over = true,
-            Order::Piece { .. } | Order::Shared(_) | Order::Stop => {}
+            Order::Piece { .. }
+            | Order::Shared(_)
+            | Order::Watch { .. }
+            | Order::MeasuredFrom { .. }
+            | Order::Stop => {}
         }
     }
     if agent.is_over {
@@ -290,11 +294,11 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
     let bus = Arc::new(connect(bus, "scale coordinator")?);
     let (fleet, own) = (FleetName::default(), process_number());
     let inbox = bus.subscribe(&fleet.inbox(own))?;
-    let wanted = Wanted { agents, within: Duration::from_secs(60) };
+    let wanted = Wanted { agents, watchers: 0, within: Duration::from_secs(60) };
     let found = find(&*bus, (&fleet, own), &build(), wanted, &|| false, &mut |_| {})?;
     let (words, files) = (Vec::new(), Outgoing::default());
     let run = "scale".to_owned();
-    let setting = Setting { bus, fleet, own, inbox, agents: found, run, words, files };
+    let setting = Setting { bus, fleet, own, inbox, agents: found, watchers: 0, run, words, files };
     let began = cpu_s();
     let post = CoordinatorPost::start(setting)?;
     let mut counted = Counted::default();

@@ -1,11 +1,14 @@
 //! An agent's side of a run, as a machine that reads no clock and opens nothing.
 
+mod watching;
+
 use crate::link::{ClockOffset, Link, LinkError, Packet};
 use crate::message::{Down, Ended, Plan, Ready, Up};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::record::Machine;
 use serde_json::Value;
 use std::collections::VecDeque;
+use watching::Watching;
 
 /// Silence of the coordinator after which an agent ends its load, ns: shorter than the time after which the coordinator gives
 /// the agent up, so that no load is on that is not counted.
@@ -32,6 +35,16 @@ pub enum Order {
         /// Time.
         at_ns: u64,
     },
+    /// To watch its machine.
+    Watch {
+        /// Name of the run.
+        run: String,
+    },
+    /// To count its lines from here, ns on its own clock; comes again when the coordinator's clock is known better.
+    MeasuredFrom {
+        /// Start of the measured stretch.
+        at_ns: u64,
+    },
     /// To take a finding of the coordinator's job.
     Shared(Value),
     /// To end its load in order.
@@ -56,6 +69,9 @@ pub struct Member {
     orders: VecDeque<Order>,
     is_over: bool,
     seconds: u64,
+    watching: Option<Watching>,
+    /// Start of the measured stretch on the coordinator's clock, ns, as far as an agent that watches needs it.
+    origin_ns: Option<u64>,
 }
 
 impl Member {
@@ -71,6 +87,8 @@ impl Member {
             orders: VecDeque::new(),
             is_over: false,
             seconds: 0,
+            watching: None,
+            origin_ns: None,
         }
     }
 
@@ -99,6 +117,8 @@ impl Member {
                 self.orders.push_back(Order::Piece { sha256, offset, data });
             }
             Down::Arm { phase, at_ns } => self.arm(phase, at_ns, now_ns),
+            Down::Watch { run } => self.orders.push_back(Order::Watch { run }),
+            Down::MeasuredFrom { at_ns } => self.measured_from(at_ns),
             Down::Shared(value) => self.orders.push_back(Order::Shared(value)),
             Down::Stop => self.orders.push_back(Order::Stop),
             Down::Abort { why } => self.end(&why),
@@ -176,6 +196,7 @@ impl Member {
             let seconds = silent_ns / SECOND_NS;
             self.end(&format!("the coordinator has been silent for {seconds} s"));
         }
+        self.keep_clock(now_ns);
         if let (Some(clock), Some((key, machine))) =
             (self.link.clock(), self.waiting.take_if(|_| self.link.clock().is_some()))
         {

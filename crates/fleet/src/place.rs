@@ -2,9 +2,11 @@
 
 mod agent;
 mod coordinator;
+mod watcher;
 
 pub use agent::{AgentPost, AgentSink};
 pub use coordinator::{CoordinatorPost, Setting};
+pub use watcher::WatchOrder;
 
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;

@@ -1,5 +1,6 @@
 //! One phase of a run: a stretch of load that all agents start at the same time.
 
+use super::watchers::Readiness;
 use super::{
     CONFIRMED_NS, Coordinator, Event, LATE_MAX_NS, LEAD_EACH_NS, LEAD_NS, READY_WITHIN_NS, State,
     names,
@@ -9,6 +10,9 @@ use crate::message::{Down, Ended};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_engine::run::RunEnd;
+
+/// Exit code of a run with too few agents.
+const TOO_FEW_CODE: u8 = 3;
 
 /// A phase while it lasts.
 pub(super) struct Phase {
@@ -79,7 +83,12 @@ impl Coordinator {
             let not_ready = |agent: &&super::Agent| !agent.is_ready(number);
             let missing = names(self.agents.iter().filter(not_ready).map(super::Agent::name));
             if missing.is_empty() {
-                self.arm(now_ns);
+                match self.watchers.readiness() {
+                    // Later phases go on with those that are left.
+                    Readiness::TooFew(why) if number == 0 => self.refuse(&why, Some(TOO_FEW_CODE)),
+                    Readiness::Waits => {}
+                    Readiness::Ready | Readiness::TooFew(_) => self.arm(now_ns),
+                }
             } else if now_ns > phase.since_ns + READY_WITHIN_NS {
                 let seconds = READY_WITHIN_NS / SECOND_NS;
                 self.refuse(&format!("not ready within {seconds} s: agent {missing}"), None);

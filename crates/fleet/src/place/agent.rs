@@ -30,18 +30,22 @@ const LAST_WORDS: Duration = Duration::from_secs(20);
 /// Interval at which a wait looks whether the process was stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-struct Desk {
-    member: Member,
+pub(super) struct Desk {
+    pub member: Member,
     to: String,
-    stop: Arc<AtomicBool>,
-    plan: Option<Plan>,
+    pub stop: Arc<AtomicBool>,
+    pub plan: Option<Plan>,
     pieces: VecDeque<(String, u64, String)>,
     /// Findings of the coordinator's job, in the order in which they were sent.
     shared: VecDeque<Value>,
     start_ns: Option<u64>,
-    aborted: Option<String>,
+    pub aborted: Option<String>,
     has_bye: bool,
     was_told_to_stop: bool,
+    /// Name of a run to watch.
+    pub watch: Option<String>,
+    /// Start of the measured stretch of that run, ns; none once it was taken.
+    pub measured_from: Option<u64>,
 }
 
 impl Machine for Desk {
@@ -58,6 +62,8 @@ impl Machine for Desk {
                     self.pieces.push_back((sha256, offset, data));
                 }
                 Order::Start { at_ns } => self.start_ns = Some(at_ns),
+                Order::Watch { run } => self.watch = Some(run),
+                Order::MeasuredFrom { at_ns } => self.measured_from = Some(at_ns),
                 Order::Shared(value) => self.shared.push_back(value),
                 Order::Stop => self.end_load(),
                 Order::Abort { why } => {
@@ -77,7 +83,7 @@ impl Machine for Desk {
 
 /// An agent's process in its run.
 pub struct AgentPost {
-    post: Post<Desk>,
+    pub(super) post: Post<Desk>,
     name: String,
     part: OnceLock<(String, Slice)>,
 }
@@ -114,6 +120,8 @@ impl AgentPost {
             aborted: None,
             has_bye: false,
             was_told_to_stop: false,
+            watch: None,
+            measured_from: None,
         };
         let post = Post::start(desk, bus, called.inbox)?;
         Ok(Self { post, name: name.to_owned(), part: OnceLock::new() })
@@ -124,7 +132,10 @@ impl AgentPost {
     /// # Errors
     /// When the run ends before.
     pub fn plan(&self) -> Result<Plan, Refused> {
-        let look = |desk: &mut Desk| desk.plan.take().map(Ok).or_else(|| desk.is_aborted());
+        let look = |desk: &mut Desk| match desk.watch {
+            None => desk.plan.take().map(Ok).or_else(|| desk.is_aborted()),
+            Some(_) => Some(Err(other_role("it sends load, and does not watch"))),
+        };
         let plan = self.wait(look)?;
         let _ = self.part.set((plan.run.clone(), plan.slice));
         Ok(plan)
@@ -148,7 +159,7 @@ impl AgentPost {
         &self.name
     }
 
-    fn wait<T>(
+    pub(super) fn wait<T>(
         &self,
         mut look: impl FnMut(&mut Desk) -> Option<Result<T, Refused>>,
     ) -> Result<T, Refused> {
@@ -198,7 +209,7 @@ impl AgentPost {
             .collect()
     }
 
-    fn say(&self, message: &Up) {
+    pub(super) fn say(&self, message: &Up) {
         self.post.with(|desk| {
             if let Err(error) = desk.member.say(message) {
                 desk.aborted.get_or_insert(error.to_string());
@@ -294,6 +305,11 @@ impl AgentPost {
     }
 }
 
+/// An order for an agent with another role.
+pub(super) fn other_role(why: &str) -> Refused {
+    Refused { why: format!("{why}; start an agent with the other --role"), code: Some(64) }
+}
+
 impl Desk {
     fn end_load(&mut self) {
         if !self.stop.swap(true, Ordering::Relaxed) {
@@ -301,7 +317,7 @@ impl Desk {
         }
     }
 
-    fn is_aborted<T>(&self) -> Option<Result<T, Refused>> {
+    pub fn is_aborted<T>(&self) -> Option<Result<T, Refused>> {
         let why = self.aborted.clone()?;
         Some(Err(Refused { why, code: Some(3) }))
     }

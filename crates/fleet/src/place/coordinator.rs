@@ -1,10 +1,10 @@
 //! The coordinator's process: it lets the agents run the phases of its job.
 
 use super::Refused;
-use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd};
+use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd, WatcherReport};
 use crate::files::Outgoing;
 use crate::hall::FleetName;
-use crate::message::{Here, Plan};
+use crate::message::{Here, Plan, Role};
 use crate::post::{Machine, Post};
 use plimsoll_bus::{Bus, Subscription};
 use plimsoll_core::clock::now_ns;
@@ -12,6 +12,7 @@ use plimsoll_core::interval::Interval;
 use plimsoll_core::record::Sink;
 use plimsoll_core::schedule::Slice;
 use plimsoll_engine::run::RunEnd;
+use plimsoll_record::resources::ResourceLine;
 use serde_json::Value;
 use std::fmt;
 use std::io;
@@ -54,8 +55,10 @@ pub struct Setting {
     pub own: u64,
     /// Messages for this process.
     pub inbox: Box<dyn Subscription>,
-    /// Agents that were chosen, in the order of their slices.
+    /// Agents that were chosen: those for the load in the order of their slices, and those that watch.
     pub agents: Vec<Here>,
+    /// Number of agents that must watch when the load starts.
+    pub watchers: usize,
     /// Name of the run.
     pub run: String,
     /// Words of the command, `{files}` for an agent's folder of files.
@@ -87,7 +90,10 @@ impl CoordinatorPost {
     /// # Errors
     /// When the thread cannot be started, or a plan is too long.
     pub fn start(setting: Setting) -> io::Result<Self> {
-        let Setting { bus, fleet, own, inbox, agents, run, words, files } = setting;
+        let Setting { bus, fleet, own, inbox, agents, watchers, run, words, files } = setting;
+        // One that watches is never given a part of the load.
+        let (watching, agents): (Vec<Here>, Vec<Here>) =
+            agents.into_iter().partition(|here| here.role == Role::Watch);
         let of = agents.len() as u32;
         let entries = files.entries();
         let plan = |index| Plan {
@@ -97,7 +103,9 @@ impl CoordinatorPost {
             slice: Slice { index, of },
         };
         let chosen = (0..).zip(agents).map(|(index, here)| (here, plan(index))).collect();
-        let coordinator = Coordinator::new(own, chosen, now_ns()).map_err(io::Error::other)?;
+        let coordinator = Coordinator::new(own, chosen, now_ns())
+            .and_then(|own_one| own_one.with_watchers(own, (watching, watchers), &run, now_ns()))
+            .map_err(io::Error::other)?;
         let post = Post::start(Seat { coordinator, fleet }, bus, inbox)?;
         Ok(Self {
             post,
@@ -225,6 +233,23 @@ impl CoordinatorPost {
     pub fn share(&self, value: &Value) -> Result<(), Refused> {
         let sent = self.post.with(|seat| seat.coordinator.share(value));
         sent.map_err(|error| Refused { why: error.to_string(), code: None })
+    }
+
+    /// The start of the measured stretch is known, ns: lines of agents that watch count from it.
+    pub fn watched_from(&self, at_ns: u64) {
+        self.post.with(|seat| seat.coordinator.measured_from(at_ns));
+    }
+
+    /// Takes the lines of the agents that watch since the last call, in the order of the agents.
+    #[must_use]
+    pub fn take_watched(&self) -> Vec<Vec<ResourceLine>> {
+        self.post.with(|seat| seat.coordinator.take_watched())
+    }
+
+    /// The agents that watch, as they are.
+    #[must_use]
+    pub fn watchers(&self) -> Vec<WatcherReport> {
+        self.post.with(|seat| seat.coordinator.watcher_reports())
     }
 
     /// Returns true once the agents have reported everything.

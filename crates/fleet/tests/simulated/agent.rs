@@ -101,7 +101,10 @@ impl Agent {
                 }
                 Order::Stop => self.stops = true,
                 Order::Abort { .. } | Order::Bye => self.is_over = true,
-                Order::Piece { .. } | Order::Shared(_) => {}
+                Order::Piece { .. }
+                | Order::Shared(_)
+                | Order::Watch { .. }
+                | Order::MeasuredFrom { .. } => {}
             }
         }
         if self.prepared_ns.is_some_and(|at_ns| at_ns <= now_ns) {

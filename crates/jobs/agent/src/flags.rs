@@ -110,6 +110,12 @@ pub struct FleetFlags {
     /// coordinates: it sends no load.
     #[arg(long, value_name = "N", help_heading = "Fleet")]
     pub agents: Option<u32>,
+    /// Least number of agents that watch their machines (plimsoll agent --role watch) [default: 0]
+    ///
+    /// All free agents of the fleet that watch take part; the run waits for at least N of them. Their machines are in the record and on
+    /// the page, on the clock of the run.
+    #[arg(long, value_name = "N", help_heading = "Fleet")]
+    pub watchers: Option<u32>,
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Fleet")]
     pub agents_within: Span,

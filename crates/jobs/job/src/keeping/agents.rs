@@ -6,10 +6,10 @@ use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
-use plimsoll_fleet::coordinator::{AgentReport, of_agents};
+use plimsoll_fleet::coordinator::{AgentReport, WatcherReport, of_agents};
 use plimsoll_fleet::gathering::Figures;
 use plimsoll_fleet::place::{AgentPost, Place, place};
-use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult};
+use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult, Role};
 use plimsoll_record::{JobResults, RunRecord};
 
 /// Adds the agents of a run to its results. Without agents there is nothing to add.
@@ -27,13 +27,20 @@ pub(super) fn put(
         Place::Coordinator(post) => post,
     };
     let (reports, troubles) = post.finish();
+    let watchers = post.watchers();
+    // The load is whole without them: the verdict stays.
+    warnings.extend(watchers.iter().filter_map(WatcherReport::warning));
     let of = reports.len();
     let mut skews_ms: Vec<f64> = reports.iter().map(skew_ms).collect();
     skews_ms.sort_by(f64::total_cmp);
     let p99 = (of * 99).div_ceil(100).clamp(1, of.max(1)) - 1;
     let fleet = FleetResult {
         run: post.run().to_owned(),
-        agents: (1..).zip(&reports).map(|(number, report)| agent(report, number, of)).collect(),
+        agents: (1..)
+            .zip(&reports)
+            .map(|(number, report)| agent(report, number, of))
+            .chain(watchers.iter().map(watcher))
+            .collect(),
         start_skew_p99_ms: skews_ms.get(p99).copied().unwrap_or(0.0),
         start_skew_max_ms: skews_ms.last().copied().unwrap_or(0.0),
         bus_sent_bytes: post.bytes().0,
@@ -115,6 +122,7 @@ fn agent(report: &AgentReport, number: usize, of: usize) -> AgentResult {
     AgentResult {
         name: report.name.clone(),
         host: report.machine.hostname.clone(),
+        role: Role::Load,
         part: format!("{number}/{of}"),
         cpus: report.machine.cpus,
         figures: report.figures.as_ref().map(figures),
@@ -123,6 +131,24 @@ fn agent(report: &AgentReport, number: usize, of: usize) -> AgentResult {
         start_late_ms: ms(report.late_ns),
         trouble: report.trouble.clone(),
         verdict: report.verdict.as_ref().map(|verdict| verdict.kind),
+    }
+}
+
+/// An agent that watches.
+fn watcher(report: &WatcherReport) -> AgentResult {
+    let (clock, cpus) = match &report.watches {
+        Some(watches) => (watches.clock, watches.machine.cpus),
+        None => ((0, 0), 0),
+    };
+    AgentResult {
+        name: report.name.clone(),
+        host: report.host.clone(),
+        role: Role::Watch,
+        cpus,
+        clock_ahead_ms: clock.0 as f64 / MILLISECOND_NS as f64,
+        round_trip_ms: ms(clock.1),
+        trouble: report.trouble.clone(),
+        ..AgentResult::default()
     }
 }
 

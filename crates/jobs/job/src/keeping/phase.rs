@@ -37,7 +37,8 @@ impl Keeping<'_> {
             Place::Agent(post) => own.as_agent(post, plan, protocol, sessions, progress),
             Place::Coordinator(post) => {
                 drop(sessions);
-                Ok(post.conduct(key_of(plan), own.sink, progress, &own.stop)?)
+                let mut sink = FromStart { inner: own.sink, plan };
+                Ok(post.conduct(key_of(plan), &mut sink, progress, &own.stop)?)
             }
         }
     }
@@ -92,6 +93,27 @@ fn key_of(plan: &ShardPlan) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// Moves the agreed start of a phase to that of the measured stretch, from which all seconds of the run count.
+struct FromStart<'a> {
+    inner: &'a mut (dyn Sink + Send),
+    plan: &'a ShardPlan,
+}
+
+impl Sink for FromStart<'_> {
+    fn counts_from(&mut self, agreed_ns: u64) {
+        let (warmup_ns, offset_ns) = (self.plan.warmup_ns, self.plan.part.offset_ns);
+        self.inner.counts_from(agreed_ns.saturating_add(warmup_ns).saturating_sub(offset_ns));
+    }
+
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.inner.interval(interval)
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
+        self.inner.failure(sample)
+    }
 }
 
 /// Notes when the load begins.
