@@ -7,6 +7,7 @@ mod merged;
 mod namespaces;
 mod pods;
 mod refused;
+mod roles;
 mod up;
 
 use crate::bus::Server;

@@ -211,10 +211,8 @@ fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
     }
     let (name, matches) = matches.subcommand().ok_or_else(|| usage("there is no command"))?;
     let entry = COMMANDS.iter().find(|entry| entry.name() == name);
-    entry
-        .ok_or_else(|| anyhow!("there is no command '{name}'"))?
-        .run(matches, &PROGRAM)
-        .map_err(wrong_usage)?
+    let entry = entry.ok_or_else(|| anyhow!("there is no command '{name}'"))?;
+    by_agents_or_here(entry, matches, &words).map_err(wrong_usage)?
 }
 
 /// One line for a wrong command line, without the parser's frame around it.

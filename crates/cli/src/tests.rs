@@ -114,6 +114,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("user", &["serve voltdb", "serve nats"], "a single one"),
     ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
     ("wait", &["serve rank"], "of a request, not for a bus"),
+    ("watch", &["agent"], "of an agent with another role than the default"),
     ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),
 ];
 

@@ -166,4 +166,43 @@ mod tests {
         assert_eq!(page(resources, true), format!("{at_limit}{unknown}{machine}"));
         assert_eq!(page(ResourcesResult::default(), true), "");
     }
+
+    /// The machine of the coordinator is never taken for one that an agent watched.
+    #[test]
+    fn each_machine_is_named() {
+        let at_limit = |limit: &str| MachineResult {
+            cores_busy: vec![level(0.99, 1.0), level(0.5, 1.0)],
+            at_limit: vec![limit.to_owned()],
+            ..MachineResult::default()
+        };
+        let watcher = WatcherResult {
+            agent: "db".to_owned(),
+            host: "db-host".to_owned(),
+            watched: vec![WatchedResult {
+                name: name_with_agent("db", "mysqld"),
+                cpu_cores: level(0.5, 0.6),
+                ..WatchedResult::default()
+            }],
+            machine: at_limit("processor 0, 99 % busy"),
+            remarks: vec!["mysqld: runs again, process 7, at 2.0 s".to_owned()],
+            ..WatcherResult::default()
+        };
+        let resources = ResourcesResult {
+            samples: 3,
+            machine: at_limit("processor 1, 98 % busy"),
+            watchers: vec![watcher],
+            ..ResourcesResult::default()
+        };
+        let host = crate::samples::good().machine.hostname;
+        let text = page(resources, true);
+        for line in [
+            "db: mysqld: CPU 0.50 cores (max 0.60), memory unknown",
+            &format!("machine {host} (coordinator): at its limit: processor 1, 98 % busy"),
+            "machine db-host (agent db): 1.49 of 2 processors busy; at its limit: processor 0, 99 % busy",
+            "db: mysqld: runs again, process 7, at 2.0 s",
+        ] {
+            let joined: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains(line), "{line}\n{text}");
+        }
+    }
 }
