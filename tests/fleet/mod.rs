@@ -4,6 +4,7 @@ mod jobs;
 mod lost;
 mod machines;
 mod merged;
+mod mixes;
 mod namespaces;
 mod pods;
 mod refused;

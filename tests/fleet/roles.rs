@@ -12,9 +12,8 @@ use std::time::Duration;
 fn cpu_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let rest = stat.rsplit_once(')').unwrap().1;
-    let ticks = |index: usize| {
-        rest.split_ascii_whitespace().nth(index).unwrap().parse::<f64>().unwrap()
-    };
+    let ticks =
+        |index: usize| rest.split_ascii_whitespace().nth(index).unwrap().parse::<f64>().unwrap();
     (ticks(11) + ticks(12)) / rustix::param::clock_ticks_per_second() as f64
 }
 
@@ -63,14 +62,12 @@ fn the_record_has_the_resources_of_the_watched_machine_on_the_axis_of_the_run() 
     let busy = format!("busy={}", burner.id());
     let fleet = Fleet::of(place, 1, &["null"]);
     let target = format!("target={}", fleet.target.process.id());
-    let watcher = fleet.start_agent(
-        "db",
-        &["--role", "watch", "--watch", &target, "--watch", &busy],
-    );
+    let watcher =
+        fleet.start_agent("db", &["--role", "watch", "--watch", &target, "--watch", &busy]);
     wait_until_idle(&watcher, 1);
     let began_s = cpu_s(burner.id());
     let url = fleet.target.url.clone();
-    let load = ["--rate", "4000", "--warmup", "2s", "--duration", "4s", "--clients", "8"];
+    let load = ["--rate", "4000", "--warmup", "2s", "--duration", "4s"];
     let words = fleet.words(&[&["load", url.as_str()], &load[..], &["--watchers", "1"]].concat());
     let words: Vec<String> = words.into_iter().filter(|word| word != "--quiet").collect();
     let ended = fleet.place.start(words).wait(PATIENCE);
@@ -81,8 +78,12 @@ fn the_record_has_the_resources_of_the_watched_machine_on_the_axis_of_the_run() 
     // An agent that watches has no part of the load.
     assert_eq!(whole["ledger"]["ok"], 16_000, "{}", reasons(&whole));
     let agents = whole["fleet"]["agents"].as_array().unwrap();
-    let roles: Vec<_> = agents.iter().map(|one| (&one["name"], &one["role"], &one["part"])).collect();
-    assert_eq!(format!("{roles:?}"), r#"[(String("a"), String("load"), String("1/1")), (String("db"), String("watch"), String(""))]"#);
+    let roles: Vec<_> =
+        agents.iter().map(|one| (&one["name"], &one["role"], &one["part"])).collect();
+    assert_eq!(
+        format!("{roles:?}"),
+        r#"[(String("a"), String("load"), String("1/1")), (String("db"), String("watch"), String(""))]"#
+    );
     assert!(agents[1]["round_trip_ms"].as_f64().unwrap() > 0.0);
     assert!(agents[1].get("figures").is_none());
     // The own machine and the watched one are apart.
@@ -128,7 +129,7 @@ fn a_clock_that_is_hours_ahead_is_corrected() {
     let watcher = Running::start(command, b"");
     wait_until_idle(&watcher, 1);
     let url = fleet.target.url.clone();
-    let load = ["--rate", "4000", "--duration", "3s", "--clients", "8", "--watchers", "1"];
+    let load = ["--rate", "4000", "--duration", "3s", "--watchers", "1"];
     let whole = record(&fleet.run(&[&["load", url.as_str()], &load[..]].concat()));
     let ahead_ms = whole["fleet"]["agents"][1]["clock_ahead_ms"].as_f64().unwrap();
     assert!((ahead_ms - 5e6).abs() < 1e3, "{ahead_ms}");
@@ -137,7 +138,8 @@ fn a_clock_that_is_hours_ahead_is_corrected() {
     assert!(seconds.iter().all(|at_s| (-30.0..6.0).contains(at_s)), "{seconds:?}");
     let during = |line: &&Value| at(line) > 0.1 && at(line) <= 3.1;
     let used_s: f64 = lines.iter().filter(during).map(|line| used(line, 0)).sum();
-    let before_s: f64 = lines.iter().filter(|line| at(line) <= -0.1).map(|line| used(line, 0)).sum();
+    let before_s: f64 =
+        lines.iter().filter(|line| at(line) <= -0.1).map(|line| used(line, 0)).sum();
     assert!(used_s > 0.0 && used_s > before_s, "{used_s} and {before_s}: {lines:?}");
 }
 
@@ -186,7 +188,8 @@ fn a_watcher_that_dies_is_named_and_the_verdict_stays() {
     assert_eq!(whole["ledger"]["ok"], 3_600, "{}", reasons(&whole));
     let warnings = whole["warnings"].to_string();
     assert!(
-        warnings.contains("agent db, which watches ") && warnings.contains("silent for 10 s; the resources of "),
+        warnings.contains("agent db, which watches ")
+            && warnings.contains("silent for 10 s; the resources of "),
         "{warnings}"
     );
     let watchers = &whole["resources"]["watchers"];
@@ -210,7 +213,8 @@ fn too_few_watchers_are_counted_and_named_before_any_load() {
         assert!(ended.stderr.contains(word), "{}", ended.stderr);
     }
     // An agent that watches is none for the load.
-    let ended = fleet.place.run(["load", &url, "--agents", "2", "--bus", &bus, "--agents-within", "2s"]);
+    let ended =
+        fleet.place.run(["load", &url, "--agents", "2", "--bus", &bus, "--agents-within", "2s"]);
     assert!(ended.expect(3).stderr.contains("1 of 2 agents answered"));
     assert_eq!(fleet.target_requests(), 0);
     drop(agents);

@@ -251,6 +251,7 @@ fn step(
             Order::Bye | Order::Abort { .. } => agent.is_over = true,
             Order::Piece { .. }
             | Order::Shared(_)
+            | Order::EndEarly
             | Order::Watch { .. }
             | Order::MeasuredFrom { .. }
             | Order::Stop => {}

@@ -8,7 +8,7 @@ use crate::gathering::Figures;
 use crate::link::{Link, LinkError, Packet};
 use crate::message::{Down, Here, Plan, Ready, Up};
 use phase::Phase;
-pub use phase::PhaseEnd;
+pub use phase::{PhaseEnd, lead_ns};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
@@ -69,6 +69,8 @@ pub enum Event {
     Second(Box<Interval>),
     /// A request that failed somewhere.
     Failure(Box<FailureSample>),
+    /// All are ready for a phase whose start is held back until [`Coordinator::release`].
+    Ready,
     /// The phase is over.
     Ended(Box<PhaseEnd>),
     /// The run cannot begin.
@@ -150,6 +152,8 @@ pub struct Coordinator {
     is_settled: bool,
     lost_between: Vec<String>,
     watchers: Watchers,
+    /// True if the start of phases is held back, since other agents start at the same time.
+    is_held: bool,
 }
 
 impl Coordinator {
@@ -191,6 +195,7 @@ impl Coordinator {
             is_settled: false,
             lost_between: Vec::new(),
             watchers: Watchers::default(),
+            is_held: false,
         })
     }
 
@@ -284,7 +289,11 @@ impl Coordinator {
     /// Time until which [`Coordinator::poll`] has nothing to do if nothing arrives, ns.
     #[must_use]
     pub fn due_ns(&self) -> u64 {
-        if self.is_stirred || self.watchers.is_touched || !self.touched.is_empty() { 0 } else { self.sweep_ns }
+        if self.is_stirred || self.watchers.is_touched || !self.touched.is_empty() {
+            0
+        } else {
+            self.sweep_ns
+        }
     }
 
     /// Finds agents that went silent.
@@ -306,6 +315,11 @@ impl Coordinator {
                 self.lose(index, &format!("it has sent no measurements for {seconds} s"));
             }
         }
+    }
+
+    /// Ends the schedule of all agents before its time.
+    pub fn end_early(&mut self) {
+        self.tell(&Down::EndEarly);
     }
 
     /// Ends the load in order.

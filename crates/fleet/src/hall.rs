@@ -167,7 +167,12 @@ pub fn find(
             let left = Duration::from_nanos(round_ns.saturating_sub(now_ns()));
             let Some(message) = answers.next(left)? else { continue };
             let Ok(here) = serde_json::from_slice::<Here>(&message.payload) else { continue };
-            let is_wanted = here.role == Role::Watch || number(&found, Role::Load) < wanted.agents;
+            let is_wanted = match here.role {
+                Role::Load => number(&found, Role::Load) < wanted.agents,
+                Role::Watch => true,
+                // No agent is started for it.
+                Role::Feed => false,
+            };
             if here.coordinator == own && is_wanted {
                 take(&mut found, &mut doubles, here, build, note)?;
             }
@@ -234,10 +239,8 @@ fn too_few(found: &[Here], wanted: Wanted) -> HallError {
     let (found, within_s) = (names.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
     let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
     match role {
-        Role::Load => HallError::TooFew { found, wanted: wanted.agents, within_s, names },
-        Role::Watch => {
-            HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names }
-        }
+        Role::Load | Role::Feed => HallError::TooFew { found, wanted: wanted.agents, within_s, names },
+        Role::Watch => HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names },
     }
 }
 

@@ -47,6 +47,8 @@ pub enum Order {
     },
     /// To take a finding of the coordinator's job.
     Shared(Value),
+    /// To end its schedule now, as if it had come to its end.
+    EndEarly,
     /// To end its load in order.
     Stop,
     /// To end at once.
@@ -120,6 +122,7 @@ impl Member {
             Down::Watch { run } => self.orders.push_back(Order::Watch { run }),
             Down::MeasuredFrom { at_ns } => self.measured_from(at_ns),
             Down::Shared(value) => self.orders.push_back(Order::Shared(value)),
+            Down::EndEarly => self.orders.push_back(Order::EndEarly),
             Down::Stop => self.orders.push_back(Order::Stop),
             Down::Abort { why } => self.end(&why),
             Down::Bye => {

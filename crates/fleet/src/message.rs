@@ -218,6 +218,8 @@ pub enum Down {
     },
     /// A finding of the coordinator's job, for all agents.
     Shared(Value),
+    /// The schedule ends before its time, and the run is whole all the same: another part of it has come to its end.
+    EndEarly,
     /// The load shuts down cleanly: requests in flight are waited for, and the rest is reported.
     Stop,
     /// The load ends at once, and the run with it.

@@ -35,6 +35,8 @@ pub enum Role {
     Load,
     /// The resources of its machine, and no load.
     Watch,
+    /// A part of the feed of a mix, beside the load of others.
+    Feed,
 }
 
 impl Role {
@@ -44,6 +46,7 @@ impl Role {
         match self {
             Self::Load => "load",
             Self::Watch => "watch",
+            Self::Feed => "feed",
         }
     }
 }
@@ -116,6 +119,7 @@ impl FleetResult {
         let known: Vec<(&str, &AgentFigures)> = self
             .agents
             .iter()
+            .filter(|agent| agent.role == Role::Load)
             .filter_map(|agent| Some((agent.name.as_str(), agent.figures.as_ref()?)))
             .filter(|(_, figures)| figures.ok >= COMPARED_FROM)
             .collect();

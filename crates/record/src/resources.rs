@@ -180,8 +180,7 @@ pub fn name_with_agent(agent: &str, thing: &str) -> String {
 #[must_use]
 pub fn file_of_agent(agent: &str, taken: &[String]) -> String {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.');
-    let plain: String =
-        agent.chars().map(|sign| if is_plain(sign) { sign } else { '-' }).collect();
+    let plain: String = agent.chars().map(|sign| if is_plain(sign) { sign } else { '-' }).collect();
     let numbered = (2..).map(|number| format!("resources-{plain}-{number}.ndjson"));
     std::iter::once(format!("resources-{plain}.ndjson"))
         .chain(numbered)

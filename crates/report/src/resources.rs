@@ -27,10 +27,7 @@ pub struct ResourcesRead {
 ///
 /// # Errors
 /// Only when the file cannot be read; damaged lines are counted and left out.
-pub fn read(
-    folder: &Path,
-    take: impl FnMut(ResourceLine),
-) -> Result<ResourcesRead, RecordError> {
+pub fn read(folder: &Path, take: impl FnMut(ResourceLine)) -> Result<ResourcesRead, RecordError> {
     read_file(&folder.join(RESOURCES), take)
 }
 

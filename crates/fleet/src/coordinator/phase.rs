@@ -24,6 +24,8 @@ pub(super) struct Phase {
     start_ns: Option<u64>,
     /// True once all have confirmed it.
     is_agreed: bool,
+    /// True if all are ready, and the start is held back.
+    is_held_back: bool,
     pub is_stopping: bool,
     gathering: Gathering,
     /// Reasons why the phase is not whole.
@@ -39,6 +41,12 @@ pub struct PhaseEnd {
     pub troubles: Vec<String>,
 }
 
+/// Time from the order to start to the start, ns.
+#[must_use]
+pub const fn lead_ns(agents: usize) -> u64 {
+    LEAD_NS + LEAD_EACH_NS * agents as u64
+}
+
 impl Coordinator {
     /// Begins a phase: waits until all agents are ready for the one with this key, and lets them start.
     pub fn begin(&mut self, key: String, now_ns: u64) {
@@ -52,6 +60,7 @@ impl Coordinator {
             since_ns: now_ns,
             start_ns: None,
             is_agreed: false,
+            is_held_back: false,
             is_stopping: false,
             gathering,
             troubles: Vec::new(),
@@ -108,7 +117,6 @@ impl Coordinator {
     /// All are ready: they are asked to confirm a start, unless they were given different runs.
     fn arm(&mut self, now_ns: u64) {
         let Some(phase) = &self.phase else { return };
-        let number = phase.number;
         let wrong = self.agents.iter().find_map(|agent| {
             let (name, ready) = (agent.name(), agent.ready.as_ref()?);
             if ready.key != phase.key {
@@ -132,11 +140,34 @@ impl Coordinator {
             self.refuse(&why, None);
             return;
         }
-        let at_ns = now_ns + LEAD_NS + LEAD_EACH_NS * self.agents.len() as u64;
-        if let Some(phase) = &mut self.phase {
-            phase.start_ns = Some(at_ns);
+        if self.is_held {
+            let phase = self.phase.as_mut().filter(|phase| !phase.is_held_back);
+            if let Some(phase) = phase {
+                phase.is_held_back = true;
+                self.events.push_back(Event::Ready);
+            }
+            return;
         }
-        self.tell(&Down::Arm { phase: number, at_ns });
+        self.order_start(now_ns + lead_ns(self.agents.len()));
+    }
+
+    fn order_start(&mut self, at_ns: u64) {
+        let Some(phase) = &mut self.phase else { return };
+        phase.start_ns = Some(at_ns);
+        let phase = phase.number;
+        self.tell(&Down::Arm { phase, at_ns });
+    }
+
+    /// Holds the start of each phase back until [`Coordinator::release`].
+    pub fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Lets the phase that is held back start at a time, ns.
+    pub fn release(&mut self, at_ns: u64) {
+        if self.phase.as_ref().is_some_and(|phase| phase.is_held_back && phase.start_ns.is_none()) {
+            self.order_start(at_ns);
+        }
     }
 
     fn agree(&mut self, at_ns: u64) {

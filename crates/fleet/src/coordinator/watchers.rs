@@ -208,7 +208,9 @@ impl WatcherReport {
             Some(until_s) => format!(
                 "agent {name}, which watches {host}: {why}; the resources of {host} end at {until_s:.1} s"
             ),
-            None => format!("agent {name}, which was to watch {host}: {why}; there are no resources of {host}"),
+            None => format!(
+                "agent {name}, which was to watch {host}: {why}; there are no resources of {host}"
+            ),
         })
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Desk {
     pub aborted: Option<String>,
     has_bye: bool,
     was_told_to_stop: bool,
+    /// Set when the schedule ends before its time.
+    end_early: Arc<AtomicBool>,
     /// Name of a run to watch.
     pub watch: Option<String>,
     /// Start of the measured stretch of that run, ns; none once it was taken.
@@ -65,6 +67,7 @@ impl Machine for Desk {
                 Order::Watch { run } => self.watch = Some(run),
                 Order::MeasuredFrom { at_ns } => self.measured_from = Some(at_ns),
                 Order::Shared(value) => self.shared.push_back(value),
+                Order::EndEarly => self.end_early.store(true, Ordering::Relaxed),
                 Order::Stop => self.end_load(),
                 Order::Abort { why } => {
                     self.aborted.get_or_insert(why);
@@ -120,6 +123,7 @@ impl AgentPost {
             aborted: None,
             has_bye: false,
             was_told_to_stop: false,
+            end_early: Arc::default(),
             watch: None,
             measured_from: None,
         };
@@ -252,6 +256,12 @@ impl AgentPost {
     /// When the run ends before.
     pub fn shared(&self) -> Result<Value, Refused> {
         self.wait(|desk| desk.shared.pop_front().map(Ok).or_else(|| desk.is_aborted()))
+    }
+
+    /// Set when the coordinator ends the schedule before its time, since another part of the run has come to its end.
+    #[must_use]
+    pub fn end_early(&self) -> Arc<AtomicBool> {
+        self.post.with(|desk| desk.end_early.clone())
     }
 
     /// Returns true if it was the coordinator that ended the load, and not a signal.

@@ -1,6 +1,7 @@
 //! The coordinator's process: it lets the agents run the phases of its job.
 
 use super::Refused;
+use super::groups::Other;
 use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd, WatcherReport};
 use crate::files::Outgoing;
 use crate::hall::FleetName;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Interval at which a wait looks whether the user wants the end.
@@ -25,8 +26,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Longest wait for the agents' last acknowledgements.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-struct Seat {
-    coordinator: Coordinator,
+pub(super) struct Seat {
+    pub coordinator: Coordinator,
     fleet: FleetName,
 }
 
@@ -69,13 +70,15 @@ pub struct Setting {
 
 /// The coordinator's process.
 pub struct CoordinatorPost {
-    post: Post<Seat>,
+    pub(super) post: Post<Seat>,
     files: Outgoing,
     agents: usize,
     run: String,
     /// Reasons why the run is not whole.
     troubles: Mutex<Vec<String>>,
     finished: AtomicBool,
+    /// Other agents of the same run, with a load of their own.
+    pub(super) other: OnceLock<Other>,
 }
 
 impl fmt::Debug for CoordinatorPost {
@@ -114,6 +117,7 @@ impl CoordinatorPost {
             run,
             troubles: Mutex::default(),
             finished: AtomicBool::new(false),
+            other: OnceLock::new(),
         })
     }
 
@@ -167,6 +171,10 @@ impl CoordinatorPost {
                     return Ok(end);
                 }
                 Event::Refused { why, code } => return Err(Refused { why, code }),
+                Event::Ready => {
+                    self.arrive();
+                    Ok(())
+                }
                 Event::Wants { .. } | Event::Settled => Ok(()),
             };
             if let Err(error) = kept {

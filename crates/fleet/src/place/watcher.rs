@@ -1,7 +1,7 @@
 //! The process of an agent that watches.
 
-use super::agent::{AgentPost, Desk, other_role};
 use super::Refused;
+use super::agent::{AgentPost, Desk, other_role};
 use crate::link::LinkError;
 use crate::message::Up;
 use plimsoll_engine::health::machine;

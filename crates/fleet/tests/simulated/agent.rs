@@ -103,6 +103,7 @@ impl Agent {
                 Order::Abort { .. } | Order::Bye => self.is_over = true,
                 Order::Piece { .. }
                 | Order::Shared(_)
+                | Order::EndEarly
                 | Order::Watch { .. }
                 | Order::MeasuredFrom { .. } => {}
             }

@@ -164,7 +164,8 @@ fn again() -> Result<u8> {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| "plimsoll".into());
     let mut command = std::process::Command::new("/proc/self/exe");
-    Err(command.arg0(program).args(words).env(AGAIN, "1").exec()).context("starting the agent again")
+    Err(command.arg0(program).args(words).env(AGAIN, "1").exec())
+        .context("starting the agent again")
 }
 
 impl AgentArgs {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most agents of a run.
-const AGENTS_MAX: u32 = 10_000;
+pub(crate) const AGENTS_MAX: u32 = 10_000;
 
 /// Returns true if a command is to be carried out by agents.
 #[must_use]
@@ -55,9 +55,10 @@ pub fn coordinated(
 }
 
 /// Says which machines are watched.
-fn note_watchers(found: &[Here]) {
+pub(crate) fn note_watchers(found: &[Here]) {
     let watching = found.iter().filter(|here| here.role == Role::Watch);
-    let names: Vec<String> = watching.map(|here| format!("{} on {}", here.name, here.host)).collect();
+    let names: Vec<String> =
+        watching.map(|here| format!("{} on {}", here.name, here.host)).collect();
     if !names.is_empty() {
         note(&format!("plimsoll: watched by agent {}", names.join(", ")));
     }

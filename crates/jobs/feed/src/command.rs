@@ -1,5 +1,6 @@
 //! `plimsoll feed`: sends document operations from files to the document API and accounts for each.
 
+mod by_agents;
 mod course;
 mod finish;
 mod merging;
@@ -11,6 +12,7 @@ use crate::Tally;
 use crate::page::FORMS;
 use crate::statistics::statistics as as_vespa;
 use anyhow::Result;
+pub use by_agents::{Fed, feed_by_agents};
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
 use merging::FeedPart;

@@ -4,8 +4,8 @@ mod agents;
 
 use crate::embedded;
 use crate::usage::usage;
-pub use agents::watch_as_agent;
 use agents::Elsewhere;
+pub use agents::watch_as_agent;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
@@ -193,7 +193,9 @@ impl Watching {
         let watchers = self.elsewhere.map(|elsewhere| elsewhere.finish(measured_ns));
         match (here, watchers) {
             (here, None) => here,
-            (here, Some(watchers)) => Some(ResourcesResult { watchers, ..here.unwrap_or_default() }),
+            (here, Some(watchers)) => {
+                Some(ResourcesResult { watchers, ..here.unwrap_or_default() })
+            }
         }
     }
 }

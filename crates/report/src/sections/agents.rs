@@ -13,8 +13,8 @@ const ROWS_MAX: usize = 200;
 pub fn section(record: &RunRecord) -> Option<Section> {
     let fleet = record.job_results.fleet()?;
     let note = format!(
-        "Each agent with the role load made its part of the load; one with the role watch made none. Percentiles above are those of \
-         all requests together, not of these rows. Start skew: p99 {} ms, at most {} ms.",
+        "Each agent with the role load made its part of the load, and with the role feed of the feed; one with the role watch made \
+         none. Percentiles above are those of all requests of the load together, not of these rows. Start skew: p99 {} ms, at most {} ms.",
         significant(fleet.start_skew_p99_ms),
         significant(fleet.start_skew_max_ms)
     );
@@ -24,7 +24,9 @@ pub fn section(record: &RunRecord) -> Option<Section> {
     let watchers = fleet.agents.iter().filter(|agent| agent.role == Role::Watch);
     for agent in watchers.filter(|agent| agent.trouble.is_some()) {
         let why = agent.trouble.as_deref().unwrap_or_default();
-        section.parts.push(Part::Text(Tone::Warn, format!("agent {}, which watches: {why}", agent.name)));
+        section
+            .parts
+            .push(Part::Text(Tone::Warn, format!("agent {}, which watches: {why}", agent.name)));
     }
     for trouble in &fleet.troubles {
         section.parts.push(Part::Text(Tone::Bad, trouble.clone()));
@@ -43,7 +45,7 @@ fn fields() -> Vec<Field<'static, AgentResult>> {
         Field::text("machine", |agent: &AgentResult| agent.host.clone()),
         Field::text("role", |agent: &AgentResult| agent.role.name().to_owned()),
         Field::text("part", |agent: &AgentResult| match agent.role {
-            Role::Load => agent.part.clone(),
+            Role::Load | Role::Feed => agent.part.clone(),
             Role::Watch => "none".to_owned(),
         }),
         own("sent", "sent", |figures| Cell::count(figures.sent)),

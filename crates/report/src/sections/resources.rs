@@ -325,8 +325,14 @@ fn cores_plot(resources: &Resources, mark: &str) -> Option<Part> {
             let online: Vec<f64> = cores.iter().flatten().copied().collect();
             (!online.is_empty()).then(|| online.iter().sum::<f64>() / online.len() as f64)
         });
-        shown.push((Line::new("busiest processor", "max", Values::new(&format!("{mark}core_max"), busiest)), text));
-        shown.push((Line::new("all processors", "cpu", Values::new(&format!("{mark}core_mean"), mean)), text));
+        shown.push((
+            Line::new("busiest processor", "max", Values::new(&format!("{mark}core_max"), busiest)),
+            text,
+        ));
+        shown.push((
+            Line::new("all processors", "cpu", Values::new(&format!("{mark}core_mean"), mean)),
+            text,
+        ));
     }
     let id = format!("{mark}cores");
     over_time(resources, (&id, "Busy processors of the machine, %", "%"), shown)

@@ -389,7 +389,7 @@ fn each_watched_machine_has_a_section_of_its_own() {
         .collect();
     let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
     assert_eq!(ids, ["resources-1-cpu", "resources-1-cores"]);
-    assert_eq!(first_table(db).rows[0].cells[0].text, "db: mysqld");
+    assert_eq!(first_table(db).rows[0].cells[0], Cell::text("db: mysqld"));
     let text = texts(&sheet, "resources-2");
     assert!(text.contains("its figures end at 3.0 s: it has been silent for 10 s"), "{text}");
 }

@@ -80,7 +80,11 @@ fn row(agent: &AgentResult) -> (Vec<String>, Tone) {
     };
     let is_limited = agent.verdict == Some(VerdictKind::GeneratorLimited);
     let cells = [
-        if is_limited { format!("{name} (limited)") } else { name },
+        match (is_limited, agent.role) {
+            (true, _) => format!("{name} (limited)"),
+            (false, Role::Feed) => format!("{name} (feed)"),
+            (false, _) => name,
+        },
         count(own.sent),
         count(own.ok),
         count(own.failed),

@@ -4,9 +4,7 @@ use crate::number::{bytes, count, significant};
 use crate::page::{Page, Tone};
 use crate::plain::{clip, printable};
 use plimsoll_record::RunRecord;
-use plimsoll_record::resources::{
-    GENERATOR, Level, WatchedResult, WatcherResult, name_with_agent,
-};
+use plimsoll_record::resources::{GENERATOR, Level, WatchedResult, WatcherResult, name_with_agent};
 
 /// Things that have a line; the record holds all of them.
 const LINES_MAX: usize = 8;
@@ -44,9 +42,12 @@ pub fn watched(page: &mut Page<'_>, record: &RunRecord) {
     }
     for watcher in &resources.watchers {
         lines.extend(machine_line(watcher, page.is_verbose()));
-        lines.extend(watcher.remarks.iter().map(|remark| {
-            (printable(&name_with_agent(&watcher.agent, remark)), Tone::Warn)
-        }));
+        lines.extend(
+            watcher
+                .remarks
+                .iter()
+                .map(|remark| (printable(&name_with_agent(&watcher.agent, remark)), Tone::Warn)),
+        );
     }
     lines.extend(resources.remarks.iter().map(|remark| (printable(remark), Tone::Warn)));
     for (index, (text, tone)) in lines.iter().enumerate() {
@@ -156,7 +157,8 @@ mod tests {
         };
         let remarks = vec!["db: no process any more, process 12 ended, at 3.0 s".to_owned()];
         let watched = vec![nginx, unknown, generator];
-        let resources = ResourcesResult { samples: 3, watched, machine, remarks, watchers: Vec::new() };
+        let resources =
+            ResourcesResult { samples: 3, watched, machine, remarks, watchers: Vec::new() };
         let at_limit = "Watched    nginx: CPU 1.97 of 2 cores (max 2.00), memory 81.2 MB, 2.00 MB/s written to disk, 3\n\
              \x20          processes; at its limit: CPU 1.97 of 2 cores\n";
         let machine = "           machine: at its limit: all 2 processors, 99 % busy\n\

@@ -79,7 +79,7 @@ impl Process {
                     self.aborted = Some(why);
                 }
                 Order::Bye => self.is_over = true,
-                Order::Start { .. } | Order::Piece { .. } | Order::Shared(_) => {}
+                Order::Start { .. } | Order::Piece { .. } | Order::Shared(_) | Order::EndEarly => {}
             }
         }
         if !self.is_over && now_ns >= self.looked_ns + SECOND_NS {

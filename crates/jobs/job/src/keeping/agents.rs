@@ -26,19 +26,28 @@ pub(super) fn put(
         }
         Place::Coordinator(post) => post,
     };
-    let (reports, troubles) = post.finish();
+    let (mut reports, mut troubles) = post.finish();
+    // Agents that feed beside the load, if there are any.
+    let feeding = post.second_group().map(|feed| feed.finish());
+    let (feeding, more) = feeding.unwrap_or_default();
+    troubles.extend(more);
     let watchers = post.watchers();
     // The load is whole without them: the verdict stays.
     warnings.extend(watchers.iter().filter_map(WatcherReport::warning));
     let of = reports.len();
-    let mut skews_ms: Vec<f64> = reports.iter().map(skew_ms).collect();
+    let mut skews_ms: Vec<f64> = reports.iter().chain(&feeding).map(skew_ms).collect();
     skews_ms.sort_by(f64::total_cmp);
-    let p99 = (of * 99).div_ceil(100).clamp(1, of.max(1)) - 1;
+    let all = skews_ms.len();
+    let p99 = (all * 99).div_ceil(100).clamp(1, all.max(1)) - 1;
     let fleet = FleetResult {
         run: post.run().to_owned(),
         agents: (1..)
             .zip(&reports)
             .map(|(number, report)| agent(report, number, of))
+            .chain((1..).zip(&feeding).map(|(number, report)| AgentResult {
+                role: Role::Feed,
+                ..agent(report, number, feeding.len())
+            }))
             .chain(watchers.iter().map(watcher))
             .collect(),
         start_skew_p99_ms: skews_ms.get(p99).copied().unwrap_or(0.0),
@@ -49,6 +58,7 @@ pub(super) fn put(
     };
     warnings.extend(fleet.apart());
     results.put(fleet);
+    reports.extend(feeding);
     reports
 }
 

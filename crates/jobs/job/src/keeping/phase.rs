@@ -66,6 +66,7 @@ impl Keeping<'_> {
     ) -> Result<RunEnd> {
         let mut own = plan.clone();
         own.part.agreement = Some(post.agreement(key_of(plan)));
+        own.part.end_early.get_or_insert_with(|| post.end_early());
         let mut sink = AgentSink { inner: self.sink, post, warmup_ns: plan.warmup_ns };
         let ended = run(&own, protocol, sessions, &mut sink, progress, &self.stop);
         match &ended {

@@ -27,11 +27,8 @@ pub fn watch_as_agent(post: &Arc<AgentPost>, watches: &[Watch]) -> Result<()> {
     let found = find_named(watches)?;
     let keep = Sender { post: post.clone() };
     let sampling = Sampling::start_with(found, Some(Box::new(keep)), yield_to_all_others)?;
-    loop {
-        match post.next_watch_order()? {
-            WatchOrder::MeasuredFrom(at_ns) => sampling.measured_from(at_ns),
-            WatchOrder::End => break,
-        }
+    while let WatchOrder::MeasuredFrom(at_ns) = post.next_watch_order()? {
+        sampling.measured_from(at_ns);
     }
     // The coordinator makes the figures from the lines: it knows the length of the measured stretch.
     let things = sampling.finish(u64::MAX);
