@@ -39,7 +39,10 @@ fn run(fleet: &Fleet, agents: usize, more: &[&str]) -> Ended {
 
 /// The documents that the target has.
 fn documents(fleet: &Fleet) -> u64 {
-    let url = format!("{}/document/v1/plimsoll/doc/docid/?cluster=plimsoll&wantedDocumentCount=1000", fleet.target.url);
+    let url = format!(
+        "{}/document/v1/plimsoll/doc/docid/?cluster=plimsoll&wantedDocumentCount=1000",
+        fleet.target.url
+    );
     let (_, body) = crate::process::curl(&[&url]);
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     body["documents"].as_array().map_or(0, |all| all.len() as u64)
@@ -122,9 +125,17 @@ fn a_mix_that_agents_cannot_carry_out_is_refused_in_a_line() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
         assert!(ended.stderr.contains(word), "{}", ended.stderr);
     };
-    refused(&["--agents", "1", "--bus", &bus], 64, "at least one must feed and one must load; use --agents 2");
+    refused(
+        &["--agents", "1", "--bus", &bus],
+        64,
+        "at least one must feed and one must load; use --agents 2",
+    );
     refused(&["--agents", "2", "--bus", &bus, "--feed-agents", "2"], 64, "use --agents 3");
-    refused(&["--agents", "3", "--bus", &bus, "--agents-within", "1s"], 3, "2 of 3 agents answered");
+    refused(
+        &["--agents", "3", "--bus", &bus, "--agents-within", "1s"],
+        3,
+        "2 of 3 agents answered",
+    );
     refused(&["--bus", &bus], 64, "needs --agents N");
     refused(&["--rate", "5"], 64, "--rate");
     let url = &fleet.target.url;
@@ -141,7 +152,11 @@ fn a_mix_that_agents_cannot_carry_out_is_refused_in_a_line() {
     let text = fleet.place.read("mix.toml").replacen(url, "http://10.255.0.1:9", 1);
     fleet.place.file("mix.toml", text);
     let ended = run(&fleet, 2, &[]).expect(64);
-    assert!(ended.stderr.contains("agent a: ") && ended.stderr.contains("10.255.0.1"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("agent a: ") && ended.stderr.contains("10.255.0.1"),
+        "{}",
+        ended.stderr
+    );
     for name in ["a", "b"] {
         wait_until_idle(fleet.agent(name), 2);
     }
@@ -159,7 +174,11 @@ fn an_agent_of_a_mix_that_dies_is_named_and_the_rest_ends() {
     fleet.agent("a").signal(Signal::KILL);
     let whole = record(&running.wait(Duration::from_secs(40)).expect(3));
     assert_eq!(whole["verdict"]["kind"], "partial");
-    assert!(reasons(&whole).contains("agent a: it has been silent for 10 s"), "{}", reasons(&whole));
+    assert!(
+        reasons(&whole).contains("agent a: it has been silent for 10 s"),
+        "{}",
+        reasons(&whole)
+    );
     for name in ["b", "c"] {
         wait_until_idle(fleet.agent(name), 2);
     }

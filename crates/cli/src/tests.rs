@@ -97,6 +97,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("preset", &["voter", "hello"], "Erlvolt's presets"),
     ("queries", &["search"], "a list of its own form"),
     ("queue", &["voter", "hello"], "its length comes from a preset"),
+    ("role", &["agent"], "of an agent, and not of a job of the catalogue"),
     ("rate", &["serve queue", "size"], "of a prediction"),
     ("resume", &["search"], "`visit` has a file, `search` a folder"),
     ("retries", &["visit", "voter", "hello"], "of different failures"),

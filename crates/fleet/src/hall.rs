@@ -239,7 +239,9 @@ fn too_few(found: &[Here], wanted: Wanted) -> HallError {
     let (found, within_s) = (names.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
     let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
     match role {
-        Role::Load | Role::Feed => HallError::TooFew { found, wanted: wanted.agents, within_s, names },
+        Role::Load | Role::Feed => {
+            HallError::TooFew { found, wanted: wanted.agents, within_s, names }
+        }
         Role::Watch => HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names },
     }
 }

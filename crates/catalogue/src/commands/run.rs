@@ -91,7 +91,7 @@ pub struct RunArgs {
     data: PathBuf,
     /// Flags that override fields of FILE.toml
     ///
-    /// Flags of the command in FILE.toml.
+    /// Flags of the command in FILE.toml, also --agents and --bus. For a mix: --agents, --feed-agents, --bus and others of a fleet.
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
     #[command(flatten)]

@@ -52,16 +52,22 @@ pub struct AgentArgs {
     /// Name of the agent, unique in its fleet [default: HOST-PID]
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     name: Option<String>,
-    /// Work of the agent: load carries out a part of each run, watch reports the resources of its machine
+    /// Work of the agent: load or watch
     ///
-    /// An agent with role watch sends no load. While a run of its fleet is on, it samples its machine and the things of its --watch
-    /// once a second, and sends the lines to the coordinator, whose record and page show them.
-    #[arg(long, value_name = "ROLE", default_value = "load", help_heading = "Agent")]
+    /// load carries out a part of each run. watch sends no load: while a run of its fleet is on, it samples its machine and the things
+    /// of its --watch once a second, and sends the lines to the coordinator, whose record and page show them.
+    #[arg(
+        long,
+        value_name = "ROLE",
+        default_value = "load",
+        hide_possible_values = true,
+        help_heading = "Agent"
+    )]
     role: RoleFlag,
-    /// With --role watch: process or control group to watch beside the machine
+    /// Process or control group to watch beside the machine
     ///
-    /// PID, NAME of a program (or its path), or CGROUP (its path, or a unit such as nginx.service); LABEL=NAME names it in the
-    /// record. May be repeated. No name comes over the bus.
+    /// For --role watch. PID, NAME of a program (or its path), or CGROUP (its path, or a unit such as nginx.service); LABEL=NAME names it
+    /// in the record. May be repeated. No name comes over the bus.
     #[arg(long, value_name = "PID|NAME|CGROUP", help_heading = "Agent")]
     watch: Vec<Watch>,
     /// End after one run

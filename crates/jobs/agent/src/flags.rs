@@ -110,10 +110,10 @@ pub struct FleetFlags {
     /// coordinates: it sends no load.
     #[arg(long, value_name = "N", help_heading = "Fleet")]
     pub agents: Option<u32>,
-    /// Least number of agents that watch their machines (plimsoll agent --role watch) [default: 0]
+    /// Least number of agents that watch [default: 0]
     ///
-    /// All free agents of the fleet that watch take part; the run waits for at least N of them. Their machines are in the record and on
-    /// the page, on the clock of the run.
+    /// All free agents with --role watch take part; the run waits for at least N of them. Their machines are in the record and on the
+    /// page, on the clock of the run.
     #[arg(long, value_name = "N", help_heading = "Fleet")]
     pub watchers: Option<u32>,
     /// Longest wait for the agents

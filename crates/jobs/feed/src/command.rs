@@ -20,6 +20,7 @@ use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::{Rate, Span};
+use plimsoll_job::contact::reach;
 use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, PartFlag, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
@@ -29,7 +30,7 @@ use plimsoll_job::progress::AgentsProgress;
 use plimsoll_job::results::write_results;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
-use plimsoll_job::together::{gather, is_coordinator, own_place};
+use plimsoll_job::together::{gather, has_agents, is_coordinator, own_place};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
@@ -262,6 +263,10 @@ fn run(args: &FeedArgs) -> Result<u8> {
         asked.failed = Some(own_place(path, output.runs.as_deref(), asked.slice)?);
     }
     let task = Task::new(&asked, false)?;
+    if has_agents() {
+        // An agent that may not load the target says so before the start.
+        reach(&task.plan.targets, task.scenario.connect_timeout)?;
+    }
     let (finished, result) = carry(task, &output)?;
     show(&finished, &result, &output, statistics)
 }

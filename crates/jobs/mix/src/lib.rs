@@ -209,7 +209,9 @@ fn check_part(mix: &Mix) -> Result<()> {
 }
 
 fn run_mix(mix: &Mix, output: &Output, feeders: Option<Group>) -> Result<u8> {
-    check_part(mix)?;
+    if feeders.is_none() {
+        check_part(mix)?;
+    }
     let prepared = prepare(&mix.queries)?;
     let mut task = match feeders {
         None => Task::new(&mix.feed, mix.until == Until::Queries)?,
