@@ -2,12 +2,10 @@
 
 mod agent;
 mod coordinator;
-mod groups;
 mod watcher;
 
 pub use agent::{AgentPost, AgentSink};
-pub use coordinator::{CoordinatorPost, Setting};
-pub use groups::start_together;
+pub use coordinator::{CoordinatorPost, Setting, start_together};
 pub use watcher::WatchOrder;
 
 use std::cell::Cell;

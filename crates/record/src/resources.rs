@@ -134,8 +134,8 @@ pub struct ResourcesResult {
     /// Remarks: a process that ended, lines that could not be written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// Resources of other machines, each from an agent there that watches (`plimsoll agent --role watch`). What stands above is of
-    /// the machine that kept this record.
+    /// Resources of other machines, each from an agent there that watches (`plimsoll agent --role watch`). The fields above are
+    /// those of the machine that kept this record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watchers: Vec<WatcherResult>,
 }

@@ -75,7 +75,7 @@ pub(super) struct Watchers {
     pub is_touched: bool,
 }
 
-/// Whether a load may start, by its watchers.
+/// Readiness of the watchers for the start of a load.
 pub(super) enum Readiness {
     /// All watch, or are given up.
     Ready,
@@ -184,7 +184,7 @@ pub struct WatcherReport {
     pub name: String,
     /// Name of its machine.
     pub host: String,
-    /// What it watches, and its clock; none if it did not come to it.
+    /// Watched things and its clock; none if it was lost before it had reported them.
     pub watches: Option<Watches>,
     /// Reason why it did not watch to the end.
     pub trouble: Option<String>,

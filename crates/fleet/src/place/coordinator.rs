@@ -1,12 +1,15 @@
 //! The coordinator's process: it lets the agents run the phases of its job.
 
+mod groups;
+
 use super::Refused;
-use super::groups::Other;
 use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd, WatcherReport};
 use crate::files::Outgoing;
 use crate::hall::FleetName;
 use crate::message::{Here, Plan, Role};
 use crate::post::{Machine, Post};
+use groups::Other;
+pub use groups::start_together;
 use plimsoll_bus::{Bus, Subscription};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
@@ -26,8 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Longest wait for the agents' last acknowledgements.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-pub(super) struct Seat {
-    pub coordinator: Coordinator,
+struct Seat {
+    coordinator: Coordinator,
     fleet: FleetName,
 }
 
@@ -70,7 +73,7 @@ pub struct Setting {
 
 /// The coordinator's process.
 pub struct CoordinatorPost {
-    pub(super) post: Post<Seat>,
+    post: Post<Seat>,
     files: Outgoing,
     agents: usize,
     run: String,
@@ -78,7 +81,7 @@ pub struct CoordinatorPost {
     troubles: Mutex<Vec<String>>,
     finished: AtomicBool,
     /// Other agents of the same run, with a load of their own.
-    pub(super) other: OnceLock<Other>,
+    other: OnceLock<Other>,
 }
 
 impl fmt::Debug for CoordinatorPost {

@@ -57,7 +57,7 @@ pub fn run_roles(roles: &Roles<'_>, program: &Program) -> Result<u8> {
     };
     let (feed, load) = (packed(roles.feed)?, packed(roles.load)?);
     let [feeders, loaders] = begin(&flags.fleet, (agents, feeding), [feed, load])?;
-    start_together((&loaders, "load"), (&feeders, "feed"));
+    start_together(&loaders, &feeders);
     // A place holds for all that the process does.
     let place: &'static Place = Box::leak(Box::new(Place::Coordinator(feeders.clone())));
     take_place(Place::Coordinator(loaders.clone()));

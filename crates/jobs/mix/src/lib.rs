@@ -122,7 +122,7 @@ pub fn is_mix(text: &str) -> bool {
 /// Returns the number of agents that feed, if a file of a mix names it.
 ///
 /// # Errors
-/// A value that is no such number, in a line.
+/// A value that is not a number of agents.
 pub fn feed_agents(text: &str) -> Result<Option<u32>> {
     let table: toml::Table = text.parse().unwrap_or_default();
     let number =
@@ -132,7 +132,7 @@ pub fn feed_agents(text: &str) -> Result<Option<u32>> {
         Some(value) => match number(value).filter(|&agents| agents > 0) {
             Some(agents) => Ok(Some(agents)),
             None => Err(usage(format!(
-                "field `feed_agents`: {value} is no number of agents; use 1 or more"
+                "field `feed_agents`: {value} is not a number of agents; use 1 or more"
             ))),
         },
     }

@@ -1,6 +1,6 @@
 //! Two groups of agents of one run: each has a load of its own, and both start at the same time.
 
-use super::coordinator::CoordinatorPost;
+use super::CoordinatorPost;
 use crate::coordinator::lead_ns;
 use plimsoll_core::clock::now_ns;
 use std::fmt;
@@ -8,8 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The other group, as one of them knows it.
 pub(super) struct Other {
-    /// What the agents of the group itself do.
-    pub work: &'static str,
     post: Weak<CoordinatorPost>,
     /// Number of groups that are ready.
     ready: Arc<Mutex<u32>>,
@@ -19,22 +17,17 @@ pub(super) struct Other {
 
 impl fmt::Debug for Other {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Other").field("work", &self.work).finish_non_exhaustive()
+        f.debug_struct("Other").field("is_first", &self.is_first).finish_non_exhaustive()
     }
 }
 
 /// Lets the phases of two groups start at the same time, each as soon as all agents of both are ready. The second group is in the
 /// report of the first one.
-pub fn start_together(
-    (first, first_work): (&Arc<CoordinatorPost>, &'static str),
-    (second, second_work): (&Arc<CoordinatorPost>, &'static str),
-) {
+pub fn start_together(first: &Arc<CoordinatorPost>, second: &Arc<CoordinatorPost>) {
     let ready = Arc::new(Mutex::new(0));
-    for (post, work, other, is_first) in
-        [(first, first_work, second, true), (second, second_work, first, false)]
-    {
+    for (post, other, is_first) in [(first, second, true), (second, first, false)] {
         post.post.with(|seat| seat.coordinator.hold());
-        let other = Other { work, post: Arc::downgrade(other), ready: ready.clone(), is_first };
+        let other = Other { post: Arc::downgrade(other), ready: ready.clone(), is_first };
         // The first call counts.
         let _ = post.other.set(other);
     }
@@ -45,12 +38,6 @@ impl CoordinatorPost {
     #[must_use]
     pub fn second_group(&self) -> Option<Arc<CoordinatorPost>> {
         self.other.get().filter(|other| other.is_first)?.post.upgrade()
-    }
-
-    /// What the agents of this group do, if it is one of two.
-    #[must_use]
-    pub fn work(&self) -> Option<&'static str> {
-        self.other.get().map(|other| other.work)
     }
 
     /// All agents of this group are ready: the last group names the start for both.
