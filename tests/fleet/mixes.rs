@@ -184,6 +184,25 @@ fn an_agent_of_a_mix_that_dies_is_named_and_the_rest_ends() {
     }
 }
 
+#[test]
+fn ctrl_c_ends_both_groups_of_a_mix() {
+    let fleet = fleet(2);
+    file(&fleet, "", "rate = 100\nduration = \"60s\"");
+    let text = fleet.place.read("mix.toml").replace("rate = 200", "rate = 10");
+    fleet.place.file("mix.toml", text);
+    let running = fleet.place.start(words(&fleet, 2, &[]));
+    until("documents come", SOON, || documents(&fleet) > 5);
+    running.signal(Signal::INT);
+    let whole = record(&running.wait(Duration::from_secs(20)).expect(3));
+    assert_eq!(whole["verdict"]["kind"], "partial");
+    let accepted = whole["feed"]["accepted"].as_u64().unwrap();
+    assert_eq!(accepted, documents(&fleet), "{}", whole["feed"]);
+    assert_eq!(whole["ledger"]["sent"], whole["ledger"]["ok"], "{}", whole["ledger"]);
+    for name in ["a", "b"] {
+        wait_until_idle(fleet.agent(name), 2);
+    }
+}
+
 /// Before, a file ran on this machine alone, whatever its flags said.
 #[test]
 fn a_file_of_a_single_job_is_carried_out_by_agents() {

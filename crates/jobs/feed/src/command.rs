@@ -264,8 +264,10 @@ fn run(args: &FeedArgs) -> Result<u8> {
     }
     let task = Task::new(&asked, false)?;
     if has_agents() {
-        // An agent that may not load the target says so before the start.
-        reach(&task.plan.targets, task.scenario.connect_timeout)?;
+        // A target that an agent does not accept has no address there; the run is refused before the start.
+        let unknown = task.plan.targets.iter().filter(|target| target.addresses.is_empty());
+        let unknown: Vec<_> = unknown.cloned().collect();
+        reach(&unknown, task.scenario.connect_timeout)?;
     }
     let (finished, result) = carry(task, &output)?;
     show(&finished, &result, &output, statistics)

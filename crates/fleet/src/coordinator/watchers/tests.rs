@@ -333,3 +333,20 @@ fn an_agent_that_watches_and_sends_load_is_lost() {
     assert!(world.processes[1].aborted.is_some());
     assert!(world.end().is_empty());
 }
+
+/// So that the agents of two coordinators start at the same time.
+#[test]
+fn a_phase_that_is_held_back_starts_at_the_time_of_its_release() {
+    let mut world = World::of(&[], 0);
+    world.coordinator.hold();
+    world.coordinator.release(BEGIN_NS + SECOND_NS);
+    world.run_for(5 * SECOND_NS);
+    let ready = world.events.iter().filter(|event| matches!(event, Event::Ready)).count();
+    assert_eq!((ready, world.agreed_ns()), (1, None), "it is ready, and waits");
+    let at_ns = world.now_ns + SECOND_NS;
+    world.coordinator.release(at_ns);
+    world.coordinator.release(at_ns + SECOND_NS);
+    world.until(SECOND_NS, |world| world.agreed_ns().is_some());
+    assert_eq!(world.agreed_ns(), Some(at_ns));
+    assert!(world.end().is_empty());
+}
