@@ -4,10 +4,12 @@ mod jobs;
 mod lost;
 mod machines;
 mod merged;
+mod mixes;
 mod namespaces;
 mod pods;
 mod processes;
 mod refused;
+mod roles;
 mod seeking;
 mod up;
 

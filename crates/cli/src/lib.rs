@@ -14,9 +14,9 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 use commands::{compare, completions, corpus, import, man, report, runs, serve, version};
 use complaints::{complaint, renamed};
-use plimsoll_agent::{coordinated, is_asked, with_fleet};
+use plimsoll_agent::{coordinated, is_asked, run_roles, with_fleet};
 use plimsoll_job::exit;
-use plimsoll_job::job::{Command, Program};
+use plimsoll_job::job::{Command, Program, Roles};
 use plimsoll_job::output::{note, print_out};
 use plimsoll_job::tool;
 use plimsoll_job::usage::{bounded, one_line, usage};
@@ -106,8 +106,14 @@ const COMMANDS: [Command; 30] = [
 ];
 
 /// Functions of this program that the jobs may use.
-const PROGRAM: Program =
-    Program { check_words, parser, run_words, check_ranker: serve::check_rank, forms };
+const PROGRAM: Program = Program {
+    check_words,
+    parser,
+    run_words,
+    run_roles: roles,
+    check_ranker: serve::check_rank,
+    forms,
+};
 
 /// Returns the forms of all jobs.
 #[must_use]
@@ -211,10 +217,13 @@ fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
     }
     let (name, matches) = matches.subcommand().ok_or_else(|| usage("there is no command"))?;
     let entry = COMMANDS.iter().find(|entry| entry.name() == name);
-    entry
-        .ok_or_else(|| anyhow!("there is no command '{name}'"))?
-        .run(matches, &PROGRAM)
-        .map_err(wrong_usage)?
+    let entry = entry.ok_or_else(|| anyhow!("there is no command '{name}'"))?;
+    by_agents_or_here(entry, matches, &words).map_err(wrong_usage)?
+}
+
+/// Runs a feed and a load at the same time, each by its own agents.
+fn roles(roles: &Roles<'_>) -> anyhow::Result<u8> {
+    run_roles(roles, &PROGRAM)
 }
 
 /// One line for a wrong command line, without the parser's frame around it.

@@ -97,6 +97,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("preset", &["voter", "hello"], "Erlvolt's presets"),
     ("queries", &["search"], "a list of its own form"),
     ("queue", &["voter", "hello"], "its length comes from a preset"),
+    ("role", &["agent"], "of an agent, and not of a job of the catalogue"),
     ("rate", &["serve queue", "size"], "of a prediction"),
     ("resume", &["search"], "`visit` has a file, `search` a folder"),
     ("retries", &["visit", "voter", "hello"], "of different failures"),
@@ -114,6 +115,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
     ("user", &["serve voltdb", "serve nats"], "a single one"),
     ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
     ("wait", &["serve rank"], "of a request, not for a bus"),
+    ("watch", &["agent"], "of an agent with another role than the default"),
     ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),
 ];
 

@@ -242,7 +242,7 @@ fn step(
             member.ended(Ok(made.end.clone()), Vec::new())?;
             member.say(&Up::Finished {
                 verdict: Verdict::new(VerdictKind::Valid, Vec::new()),
-                figures: Box::new(made.figures.clone()),
+                figures: Some(Box::new(made.figures.clone())),
             })?;
         }
     }
@@ -254,7 +254,12 @@ fn step(
             Order::Plan(_) => member.at_line("key".to_owned(), Machine::default(), now_ns()),
             Order::Start { at_ns } => agent.start_ns = Some(at_ns),
             Order::Bye | Order::Abort { .. } => agent.is_over = true,
-            Order::Piece { .. } | Order::Shared(_) | Order::EndEarly | Order::Stop => {}
+            Order::Piece { .. }
+            | Order::Shared(_)
+            | Order::EndEarly
+            | Order::Watch { .. }
+            | Order::MeasuredFrom { .. }
+            | Order::Stop => {}
         }
     }
     if agent.is_over {
@@ -295,11 +300,11 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
     let bus = Arc::new(connect(bus, "scale coordinator")?);
     let (fleet, own) = (FleetName::default(), process_number());
     let inbox = bus.subscribe(&fleet.inbox(own))?;
-    let wanted = Wanted { agents, within: Duration::from_secs(60) };
+    let wanted = Wanted { agents, watchers: 0, within: Duration::from_secs(60) };
     let found = find(&*bus, (&fleet, own), &build(), wanted, &|| false, &mut |_| {})?;
     let (words, files) = (Vec::new(), Outgoing::default());
     let run = "scale".to_owned();
-    let setting = Setting { bus, fleet, own, inbox, agents: found, run, words, files };
+    let setting = Setting { bus, fleet, own, inbox, agents: found, watchers: 0, run, words, files };
     let began = cpu_s();
     let post = CoordinatorPost::start(setting)?;
     let mut counted = Counted::default();

@@ -2,13 +2,14 @@
 
 mod phase;
 mod settled;
+mod watchers;
 mod windows;
 
 use crate::gathering::Figures;
 use crate::link::{Link, LinkError, Packet};
 use crate::message::{Down, Here, Plan, Ready, Up};
 use phase::Phase;
-pub use phase::PhaseEnd;
+pub use phase::{PhaseEnd, lead_ns};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
@@ -17,6 +18,8 @@ use plimsoll_core::verdict::Verdict;
 use serde_json::Value;
 pub use settled::{AgentPart, AgentReport, of_agents};
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use watchers::Watchers;
+pub use watchers::{WATCHES_WITHIN_NS, WatcherReport};
 
 /// Silence after which an agent is lost, ns.
 pub const SILENT_NS: u64 = 10 * SECOND_NS;
@@ -70,6 +73,8 @@ pub enum Event {
     Windows(Vec<Window>),
     /// A request that failed somewhere.
     Failure(Box<FailureSample>),
+    /// All are ready for a phase whose start is held back until [`Coordinator::release`].
+    Ready,
     /// The phase is over.
     Ended(Box<PhaseEnd>),
     /// The run cannot begin.
@@ -152,6 +157,9 @@ pub struct Coordinator {
     is_closing: bool,
     is_settled: bool,
     lost_between: Vec<String>,
+    watchers: Watchers,
+    /// True if the start of phases is held back, since other agents start at the same time.
+    is_held: bool,
 }
 
 impl Coordinator {
@@ -193,6 +201,8 @@ impl Coordinator {
             is_closing: false,
             is_settled: false,
             lost_between: Vec::new(),
+            watchers: Watchers::default(),
+            is_held: false,
         })
     }
 
@@ -205,7 +215,10 @@ impl Coordinator {
     pub fn receive(&mut self, bytes: &[u8], now_ns: u64) {
         let Ok(packet) = Packet::decode(bytes) else { return };
         let from = packet.from();
-        let Some(&index) = self.places.get(&from) else { return };
+        let Some(&index) = self.places.get(&from) else {
+            self.is_stirred |= self.watchers.receive(packet, now_ns);
+            return;
+        };
         self.touched.insert(index);
         let messages = self.agents[index].link.receive(packet, now_ns);
         for text in messages {
@@ -242,10 +255,11 @@ impl Coordinator {
             Up::Part(value) => self.agents[index].parts.push_back(value),
             Up::Finished { verdict, figures } => {
                 self.agents[index].verdict = Some(verdict);
-                self.agents[index].figures = Some(*figures);
+                self.agents[index].figures = figures.map(|figures| *figures);
                 self.agents[index].state = State::Done;
             }
             Up::Failed { why, code } => self.failed(index, &why, code),
+            Up::Watches(_) | Up::Used(_) => self.lose(index, "it watches, and was to send load"),
         }
     }
 
@@ -269,7 +283,7 @@ impl Coordinator {
             self.advance(now_ns);
             self.settle();
         }
-        let mut due = Vec::new();
+        let mut due = self.watchers.poll(now_ns);
         let touched = std::mem::take(&mut self.touched);
         let all = if is_sweep { 0..self.agents.len() } else { 0..0 };
         for index in all.chain(touched) {
@@ -284,11 +298,16 @@ impl Coordinator {
     /// Time until which [`Coordinator::poll`] has nothing to do if nothing arrives, ns.
     #[must_use]
     pub fn due_ns(&self) -> u64 {
-        if self.is_stirred || !self.touched.is_empty() { 0 } else { self.sweep_ns }
+        if self.is_stirred || self.watchers.is_touched || !self.touched.is_empty() {
+            0
+        } else {
+            self.sweep_ns
+        }
     }
 
     /// Finds agents that went silent.
     fn watch(&mut self, now_ns: u64) {
+        self.watchers.look(now_ns, self.is_settled);
         for index in 0..self.agents.len() {
             let agent = &self.agents[index];
             if agent.is_gone() || (agent.state == State::Done && self.is_settled) {
@@ -331,7 +350,9 @@ impl Coordinator {
 
     /// Ends the run at once.
     pub fn abort(&mut self, why: &str) {
-        self.tell(&Down::Abort { why: why.to_owned() });
+        let message = Down::Abort { why: why.to_owned() };
+        self.tell(&message);
+        self.watchers.abort(&message);
         for agent in &mut self.agents {
             if !agent.is_gone() {
                 agent.state = State::Aborted;

@@ -33,6 +33,21 @@ pub enum HallError {
         /// Names of those that answered, behind a colon.
         names: String,
     },
+    /// Not enough agents that watch answered.
+    #[error(
+        "{found} of {wanted} agents that watch answered on the bus within {within_s} s{names}; start more of them: plimsoll agent \
+         --role watch --bus ..."
+    )]
+    TooFewWatch {
+        /// Number that answered.
+        found: usize,
+        /// Number that was asked for.
+        wanted: usize,
+        /// Time that was waited, s.
+        within_s: u64,
+        /// Names of those that answered, behind a colon.
+        names: String,
+    },
     /// An agent runs another program.
     #[error(
         "agent {name} is another build: {agent}; this is {own}; install the same one on all machines"
@@ -112,12 +127,14 @@ pub fn process_number() -> u64 {
 pub struct Wanted {
     /// Number of agents for the load.
     pub agents: usize,
+    /// Least number of agents that watch; those that answer beyond it take part too.
+    pub watchers: usize,
     /// Longest wait.
     pub within: Duration,
 }
 
-/// Calls until enough agents have answered, and returns them in the order of their names. `note` is given what a user should
-/// know about an agent that is left out.
+/// Calls until enough agents have answered, and returns them in the order of their names: those for the load, and behind them all
+/// that watch and have answered. `note` is given what a user should know about an agent that is left out.
 ///
 /// # Errors
 /// [`HallError`].
@@ -133,7 +150,9 @@ pub fn find(
     let call = serde_json::to_vec(&Call { coordinator: own }).unwrap_or_default();
     let until_ns = now_ns() + wanted.within.as_nanos() as u64;
     let (mut found, mut doubles) = (Vec::<Here>::new(), Vec::new());
-    while found.len() < wanted.agents {
+    // Agents that watch are not waited for, but they get the time to answer one call.
+    let mut calls = 0;
+    while calls < 1 || !is_enough(&found, wanted) {
         if is_stopped() {
             return Err(HallError::Stopped);
         }
@@ -143,17 +162,33 @@ pub fn find(
         // A bus that is away for a moment comes back, or the time is over.
         let _ = bus.publish(&fleet.calls(), &call);
         let round_ns = now_ns() + CALL_EVERY.as_nanos() as u64;
-        while found.len() < wanted.agents && now_ns() < round_ns {
+        calls += 1;
+        while now_ns() < round_ns && (calls == 1 || !is_enough(&found, wanted)) {
             let left = Duration::from_nanos(round_ns.saturating_sub(now_ns()));
             let Some(message) = answers.next(left)? else { continue };
             let Ok(here) = serde_json::from_slice::<Here>(&message.payload) else { continue };
-            if here.role == Role::Load && here.coordinator == own {
+            let is_wanted = match here.role {
+                Role::Load => number(&found, Role::Load) < wanted.agents,
+                Role::Watch => true,
+                // No agent is started for it.
+                Role::Feed => false,
+            };
+            if here.coordinator == own && is_wanted {
                 take(&mut found, &mut doubles, here, build, note)?;
             }
         }
     }
-    found.sort_by_key(|here| natural(&here.name));
+    found.sort_by_key(|here| (here.role == Role::Watch, natural(&here.name)));
     Ok(found)
+}
+
+/// Number of agents with a role.
+fn number(found: &[Here], role: Role) -> usize {
+    found.iter().filter(|here| here.role == role).count()
+}
+
+fn is_enough(found: &[Here], wanted: Wanted) -> bool {
+    number(found, Role::Load) >= wanted.agents && number(found, Role::Watch) >= wanted.watchers
 }
 
 fn take(
@@ -174,6 +209,16 @@ fn take(
         ));
         return Ok(());
     }
+    if !here.build.is_same(build) && here.role == Role::Watch {
+        doubles.push(here.agent);
+        note(&format!(
+            "agent {} watches, and is another build: {}; this is {}; it takes no part",
+            here.name,
+            here.build.words(),
+            build.words()
+        ));
+        return Ok(());
+    }
     if !here.build.is_same(build) {
         return Err(HallError::OtherBuild {
             name: here.name,
@@ -186,13 +231,18 @@ fn take(
 }
 
 fn too_few(found: &[Here], wanted: Wanted) -> HallError {
-    let mut names: Vec<&str> = found.iter().map(|here| here.name.as_str()).collect();
+    let is_load = number(found, Role::Load) < wanted.agents;
+    let role = if is_load { Role::Load } else { Role::Watch };
+    let mut names: Vec<&str> =
+        found.iter().filter(|here| here.role == role).map(|here| here.name.as_str()).collect();
     names.sort_by_key(|name| natural(name));
-    HallError::TooFew {
-        found: found.len(),
-        wanted: wanted.agents,
-        within_s: wanted.within.as_nanos() as u64 / SECOND_NS,
-        names: if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) },
+    let (found, within_s) = (names.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
+    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    match role {
+        Role::Load | Role::Feed => {
+            HallError::TooFew { found, wanted: wanted.agents, within_s, names }
+        }
+        Role::Watch => HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names },
     }
 }
 

@@ -1,5 +1,7 @@
 //! An agent's side of a run, as a machine that reads no clock and opens nothing.
 
+mod watching;
+
 use crate::end::EndLine;
 use crate::link::{ClockOffset, Link, LinkError, Packet};
 use crate::message::{Down, Ended, Plan, Ready, Up};
@@ -8,6 +10,7 @@ use plimsoll_core::record::Machine;
 use plimsoll_core::seek::plant::Window;
 use serde_json::Value;
 use std::collections::VecDeque;
+use watching::Watching;
 
 /// Silence of the coordinator after which an agent ends its load, ns: shorter than the time after which the coordinator gives
 /// the agent up, so that no load is on that is not counted.
@@ -37,9 +40,19 @@ pub enum Order {
         /// Time.
         at_ns: u64,
     },
+    /// To watch its machine.
+    Watch {
+        /// Name of the run.
+        run: String,
+    },
+    /// To count its lines from here, ns on its own clock; comes again when the coordinator's clock is known better.
+    MeasuredFrom {
+        /// Start of the measured stretch.
+        at_ns: u64,
+    },
     /// To take a finding of the coordinator's job.
     Shared(Value),
-    /// To end the phase that runs; the run goes on.
+    /// To end the schedule of the phase that runs, as if it had come to its end.
     EndEarly,
     /// To end its load in order.
     Stop,
@@ -67,6 +80,9 @@ pub struct Member {
     orders: VecDeque<Order>,
     is_over: bool,
     seconds: u64,
+    watching: Option<Watching>,
+    /// Start of the measured stretch on the coordinator's clock, ns, as far as an agent that watches needs it.
+    origin_ns: Option<u64>,
 }
 
 impl Member {
@@ -84,6 +100,8 @@ impl Member {
             orders: VecDeque::new(),
             is_over: false,
             seconds: 0,
+            watching: None,
+            origin_ns: None,
         }
     }
 
@@ -125,6 +143,8 @@ impl Member {
                 self.orders.push_back(Order::Piece { sha256, offset, data });
             }
             Down::Arm { phase, at_ns } => self.arm(phase, at_ns, now_ns),
+            Down::Watch { run } => self.orders.push_back(Order::Watch { run }),
+            Down::MeasuredFrom { at_ns } => self.measured_from(at_ns),
             Down::Shared(value) => self.orders.push_back(Order::Shared(value)),
             Down::EndEarly { phase } if phase == self.current_phase() => {
                 self.orders.push_back(Order::EndEarly);
@@ -217,6 +237,7 @@ impl Member {
             let seconds = silent_ns / SECOND_NS;
             self.end(&format!("the coordinator has been silent for {seconds} s"));
         }
+        self.keep_clock(now_ns);
         let offset = self.offset();
         if let (Some(clock), Some((key, machine))) =
             (offset, self.waiting.take_if(|_| offset.is_some()))

@@ -8,6 +8,8 @@ use plimsoll_core::schedule::Slice;
 use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::Verdict;
 use plimsoll_record::Tool;
+pub use plimsoll_record::fleet::Role;
+use plimsoll_record::resources::{ResourceLine, ResourcesResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,17 +72,6 @@ pub struct Here {
     pub role: Role,
     /// Program.
     pub build: Build,
-}
-
-/// Work that an agent takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// A part of the load.
-    #[default]
-    Load,
-    /// The resources of its machine.
-    Watch,
 }
 
 /// A file that a run reads.
@@ -150,12 +141,16 @@ pub enum Up {
     Ended(Box<Ended>),
     /// Results of the job itself, for the coordinator's job to put together.
     Part(Value),
+    /// It watches its machine; sent again at its end.
+    Watches(Box<Watches>),
+    /// Resources of its machine in a second, on the clock of the run.
+    Used(Box<ResourceLine>),
     /// It has kept its record, and judged its own part.
     Finished {
         /// Its judgement.
         verdict: Verdict,
-        /// Figures of all of its phases.
-        figures: Box<Figures>,
+        /// Figures of all of its phases; none of an agent that sends no load.
+        figures: Option<Box<Figures>>,
     },
     /// It cannot go on.
     Failed {
@@ -177,6 +172,17 @@ pub struct Ready {
     pub clock: (i64, u64),
     /// Its machine.
     pub machine: Machine,
+}
+
+/// An agent that watches its machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Watches {
+    /// Its clock ahead of the coordinator's, ns, and the shortest round trip, ns.
+    pub clock: (i64, u64),
+    /// Its machine.
+    pub machine: Machine,
+    /// The things that it watches: names, processes, limits and remarks. The figures are made from its lines.
+    pub things: ResourcesResult,
 }
 
 /// The end of an agent's part of a phase.
@@ -213,9 +219,20 @@ pub enum Down {
         /// Time.
         at_ns: u64,
     },
+    /// To watch, for an agent that does so: it uses what it was started with, and reads no other names.
+    Watch {
+        /// Name of the run.
+        run: String,
+    },
+    /// Start of the measured stretch, ns on the coordinator's clock, for agents that watch.
+    MeasuredFrom {
+        /// Time.
+        at_ns: u64,
+    },
     /// A finding of the coordinator's job, for all agents.
     Shared(Value),
-    /// The phase ends early, because it is decided; the run goes on.
+    /// The schedule of a phase ends before its time, because it is decided or because another part of the run has come to its end;
+    /// what was measured is whole all the same.
     EndEarly {
         /// The phase.
         phase: u32,

@@ -2,10 +2,13 @@
 
 mod agent;
 mod coordinator;
+mod watcher;
 
 pub use agent::{AgentPost, AgentSink};
-pub use coordinator::{Conducted, CoordinatorPost, Setting};
+pub use coordinator::{Conducted, CoordinatorPost, Setting, start_together};
+pub use watcher::WatchOrder;
 
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
@@ -33,10 +36,24 @@ pub enum Place {
 /// Like the signals of a process, its place holds for all that it does.
 static PLACE: OnceLock<Place> = OnceLock::new();
 
-/// Returns the place of this process.
+thread_local! {
+    /// Place for what this thread does, if that is not the place of its process.
+    static WITHIN: Cell<Option<&'static Place>> = const { Cell::new(None) };
+}
+
+/// Returns the place of this process, or that of what this thread does [`within`] another.
 #[must_use]
 pub fn place() -> &'static Place {
-    PLACE.get().unwrap_or(&Place::Alone)
+    WITHIN.get().or_else(|| PLACE.get()).unwrap_or(&Place::Alone)
+}
+
+/// Does something in another place than that of the process, on this thread: a coordinator with two groups of agents has a place for
+/// each.
+pub fn within<T>(place: &'static Place, action: impl FnOnce() -> T) -> T {
+    let before = WITHIN.replace(Some(place));
+    let done = action();
+    WITHIN.set(before);
+    done
 }
 
 /// Sets the place of this process. The first call counts.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct FleetResult {
     /// Name of the run, the same in the records of all agents.
     pub run: String,
-    /// Agents, in the order of their parts; in the record of an agent itself that one alone.
+    /// Agents, in the order of their parts, and behind them those that watch; in the record of an agent itself that one alone.
     pub agents: Vec<AgentResult>,
     /// Upper bound on the time between the agreed start and an agent's own, 99th percentile over the agents, ms: its delay, and
     /// half of the shortest round trip to it.
@@ -25,6 +25,32 @@ pub struct FleetResult {
     pub troubles: Vec<String>,
 }
 
+/// Work of an agent in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A part of the load.
+    #[default]
+    Load,
+    /// The resources of its machine, and no load.
+    Watch,
+    /// A part of the feed of a mix, beside the load of others.
+    Feed,
+}
+
+impl Role {
+    /// Its name in flags, records and on pages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Watch => "watch",
+            Self::Feed => "feed",
+        }
+    }
+}
+
 /// One agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -33,11 +59,14 @@ pub struct AgentResult {
     pub name: String,
     /// Name of its machine.
     pub host: String,
-    /// Part of the run, from 1: `2/3`.
+    /// Its work.
+    #[serde(default)]
+    pub role: Role,
+    /// Part of the run, from 1: `2/3`; empty for an agent that watches.
     pub part: String,
     /// Processors of its machine.
     pub cpus: u32,
-    /// Figures of its part; `None` if the agent was lost.
+    /// Figures of its part; `None` if the agent was lost, or watches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<AgentFigures>,
     /// Its clock (monotonic) ahead of the coordinator's, ms.
@@ -90,6 +119,7 @@ impl FleetResult {
         let known: Vec<(&str, &AgentFigures)> = self
             .agents
             .iter()
+            .filter(|agent| agent.role == Role::Load)
             .filter_map(|agent| Some((agent.name.as_str(), agent.figures.as_ref()?)))
             .filter(|(_, figures)| figures.ok >= COMPARED_FROM)
             .collect();

@@ -134,6 +134,58 @@ pub struct ResourcesResult {
     /// Remarks: a process that ended, lines that could not be written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// Resources of other machines, each from an agent there that watches (`plimsoll agent --role watch`). The fields above are
+    /// those of the machine that kept this record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watchers: Vec<WatcherResult>,
+}
+
+/// Resources of the machine of an agent that watches, over the measured stretch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatcherResult {
+    /// Name of the agent.
+    pub agent: String,
+    /// Name of its machine.
+    pub host: String,
+    /// File in the record's folder with its lines: the form and the clock are those of `resources.ndjson`. Absent without a
+    /// record's folder, and if the agent sent no line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Reason why the agent did not watch to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// End of its last line, s from the start of the measured stretch; absent if it sent none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_s: Option<f64>,
+    /// Lines in the measured stretch, from which the figures are made.
+    pub samples: u64,
+    /// The watched things, in the order of the file; the name of the agent stands before each name.
+    pub watched: Vec<WatchedResult>,
+    /// The machine: everything that ran on it.
+    pub machine: MachineResult,
+    /// Remarks, as those of the machine that kept the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// Name of a watched thing with that of the agent before it: `db: mysqld`.
+#[must_use]
+pub fn name_with_agent(agent: &str, thing: &str) -> String {
+    format!("{agent}: {thing}")
+}
+
+/// Name of the file with the lines of an agent that watches: `resources-db.ndjson`. `taken` are the names of other files; signs that
+/// do not belong into the name of a file are replaced.
+#[must_use]
+pub fn file_of_agent(agent: &str, taken: &[String]) -> String {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.');
+    let plain: String = agent.chars().map(|sign| if is_plain(sign) { sign } else { '-' }).collect();
+    let numbered = (2..).map(|number| format!("resources-{plain}-{number}.ndjson"));
+    std::iter::once(format!("resources-{plain}.ndjson"))
+        .chain(numbered)
+        .find(|name| !taken.contains(name))
+        .unwrap_or_default()
 }
 
 impl ResourcesResult {
@@ -272,6 +324,21 @@ pub struct MachineResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_agent_has_a_file_of_its_own_in_the_folder_of_the_record() {
+        let mut taken = vec![RESOURCES.to_owned()];
+        for (agent, file) in [
+            ("db-1", "resources-db-1.ndjson"),
+            ("../db", "resources-..-db.ndjson"),
+            ("db/1", "resources-db-1-2.ndjson"),
+            ("db*1", "resources-db-1-3.ndjson"),
+        ] {
+            assert_eq!(file_of_agent(agent, &taken), file);
+            taken.push(file.to_owned());
+        }
+        assert_eq!(name_with_agent("db", "mysqld"), "db: mysqld");
+    }
 
     /// A figure that is not known is not in the line at all, and comes back as unknown.
     #[test]

@@ -27,14 +27,35 @@ pub struct ResourcesRead {
 ///
 /// # Errors
 /// Only when the file cannot be read; damaged lines are counted and left out.
-pub fn read(
-    folder: &Path,
+pub fn read(folder: &Path, take: impl FnMut(ResourceLine)) -> Result<ResourcesRead, RecordError> {
+    read_file(&folder.join(RESOURCES), take)
+}
+
+/// Returns the names of the files with the seconds of other machines, which agents watched, in the order of the names.
+#[must_use]
+pub fn files_of_watchers(folder: &Path) -> Vec<String> {
+    let is_one = |name: &String| {
+        let middle = name.strip_prefix("resources-").and_then(|rest| rest.strip_suffix(".ndjson"));
+        middle.is_some_and(|middle| !middle.is_empty())
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_one).collect();
+    names.sort();
+    names
+}
+
+/// Reads the seconds of one file.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_file(
+    path: &Path,
     mut take: impl FnMut(ResourceLine),
 ) -> Result<ResourcesRead, RecordError> {
-    let path = folder.join(RESOURCES);
-    let failed = |source| RecordError::Read { path: path.clone(), source };
+    let failed = |source| RecordError::Read { path: path.to_owned(), source };
     let mut found = ResourcesRead::default();
-    let file = match open_file(&path) {
+    let file = match open_file(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         Err(error) => return Err(failed(error)),

@@ -12,6 +12,7 @@
 //! assert_eq!(watch.wanted, Wanted::Named("postgres".to_owned()));
 //! ```
 
+pub mod account;
 mod group_use;
 mod groups;
 mod limits;

@@ -1,11 +1,10 @@
 //! The thread that looks once a second, at the ends of the run's own seconds, and keeps the lines.
 
-use crate::limits;
+use crate::account::Account;
 use crate::look::{Looking, Seen};
 use crate::resolve::Resolved;
-use crate::summary::Summary;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
-use plimsoll_record::resources::{ResourceLine, ResourcesResult, WatchedResult};
+use plimsoll_record::resources::{MachineResult, ResourceLine, ResourcesResult, WatchedResult};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,10 +17,32 @@ use std::time::Duration;
 const GAP_MIN_NS: u64 = SECOND_NS / 10;
 /// Shortest last line, ns.
 const LAST_MIN_NS: u64 = SECOND_NS / 50;
-/// Most lines that wait in memory: for the start of the measured stretch, and for its end.
+/// Most lines that wait in memory for the start of the measured stretch.
 const WAITING_MAX: usize = 3600;
 /// Most remarks of a record.
 const REMARKS_MAX: usize = 20;
+
+/// Takes the lines of a sampler while they come.
+pub trait Keep: Send {
+    /// Takes what is watched, after the first look: names, processes and limits, without figures.
+    fn begin(&mut self, things: &ResourcesResult) {
+        let _ = things;
+    }
+
+    /// Takes the next line.
+    ///
+    /// # Errors
+    /// When it cannot be kept; no further line comes then.
+    fn line(&mut self, line: &ResourceLine) -> io::Result<()>;
+}
+
+impl Keep for File {
+    fn line(&mut self, line: &ResourceLine) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line).map_err(io::Error::other)?;
+        text.push(b'\n');
+        self.write_all(&text)
+    }
+}
 
 /// A sampler at work. It ends when this is dropped.
 #[derive(Debug)]
@@ -64,11 +85,23 @@ impl Sampling {
         at_start: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let file = file.map(File::create).transpose()?;
+        Self::start_with(found, file.map(|file| Box::new(file) as Box<dyn Keep>), at_start)
+    }
+
+    /// The same with anything that keeps lines.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start_with(
+        found: Resolved,
+        keep: Option<Box<dyn Keep>>,
+        at_start: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
         let thread = Builder::new().name("resources".to_owned()).spawn(move || {
             at_start();
-            Sampler::new(found, file, own).run()
+            Sampler::new(found, keep, own).run()
         })?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -119,34 +152,28 @@ struct Stretch {
 
 struct Sampler {
     looking: Looking,
-    file: Option<File>,
+    keep: Option<Box<dyn Keep>>,
     shared: Arc<Shared>,
     /// Time of the first look, which gives the beat until the run's own is known.
     began_ns: u64,
     looked_ns: u64,
     /// Lines before the start of the measured stretch was known.
     early: VecDeque<Stretch>,
-    /// Lines of which it is not known yet whether they lie in the measured stretch.
-    open: VecDeque<ResourceLine>,
-    /// A line outside of it, in case that no line lies in it.
-    outside: Option<ResourceLine>,
-    summary: Summary,
+    account: Account,
     events: Vec<(u64, String)>,
     remarks: Vec<String>,
 }
 
 impl Sampler {
-    fn new(found: Resolved, file: Option<File>, shared: Arc<Shared>) -> Self {
+    fn new(found: Resolved, keep: Option<Box<dyn Keep>>, shared: Arc<Shared>) -> Self {
         Self {
             looking: Looking::new(found.subjects),
-            file,
+            keep,
             shared,
             began_ns: 0,
             looked_ns: 0,
             early: VecDeque::new(),
-            open: VecDeque::new(),
-            outside: None,
-            summary: Summary::default(),
+            account: Account::default(),
             events: Vec::new(),
             remarks: found.remarks,
         }
@@ -156,14 +183,14 @@ impl Sampler {
         self.began_ns = now_ns();
         self.looked_ns = self.began_ns;
         self.looking.look(0.0);
+        let things = self.things();
+        self.keep.iter_mut().for_each(|keep| keep.begin(&things));
         loop {
             let told = self.wait();
             let now_ns = now_ns();
             if let Some(measured_ns) = told.end_ns {
-                let is_alone = self.early.is_empty() && self.open.is_empty();
-                if now_ns >= self.looked_ns + LAST_MIN_NS
-                    || (is_alone && self.summary.samples() == 0)
-                {
+                let is_alone = self.early.is_empty() && self.account.is_empty();
+                if now_ns >= self.looked_ns + LAST_MIN_NS || is_alone {
                     self.look(now_ns, &told);
                 }
                 return self.finish(&told, measured_ns);
@@ -212,11 +239,7 @@ impl Sampler {
             None if self.early.len() > WAITING_MAX => drop(self.early.pop_front()),
             None => {}
         }
-        self.settle(|line| middle_ns(line) <= told.reached_ns as f64);
-        while self.open.len() > WAITING_MAX {
-            let line = self.open.pop_front();
-            line.iter().for_each(|line| self.summary.add(line));
-        }
+        self.account.reached(told.reached_ns as f64);
     }
 
     /// Writes the lines that waited for the start of the measured stretch.
@@ -229,84 +252,55 @@ impl Sampler {
                 machine: seen.machine,
             };
             self.write(&line);
-            self.open.push_back(line);
+            self.account.take(line);
         }
     }
 
     fn write(&mut self, line: &ResourceLine) {
-        let Some(file) = &mut self.file else { return };
-        let written = serde_json::to_vec(line).map_err(io::Error::other).and_then(|mut text| {
-            text.push(b'\n');
-            file.write_all(&text)
-        });
-        if let Err(error) = written {
+        let Some(keep) = &mut self.keep else { return };
+        if let Err(error) = keep.line(line) {
             self.remarks.push(format!("resources.ndjson could not be written completely: {error}"));
-            self.file = None;
-        }
-    }
-
-    /// Adds lines to the summary as far as `is_settled` says, those outside the measured stretch left out.
-    fn settle(&mut self, is_settled: impl Fn(&ResourceLine) -> bool) {
-        while self.open.front().is_some_and(&is_settled) {
-            let Some(line) = self.open.pop_front() else { break };
-            if middle_ns(&line) >= 0.0 {
-                self.summary.add(&line);
-            } else {
-                self.outside = Some(line);
-            }
+            self.keep = None;
         }
     }
 
     fn finish(mut self, told: &Told, measured_ns: u64) -> ResourcesResult {
         let origin_ns = told.origin_ns.unwrap_or(self.began_ns);
         self.keep_early(origin_ns);
-        self.settle(|line| middle_ns(line) <= measured_ns as f64);
-        if self.summary.samples() == 0 {
-            // A run that is much shorter than a line.
-            let line = self.open.pop_front().or(self.outside.take());
-            line.iter().for_each(|line| self.summary.add(line));
-        }
         let at_s = |at_ns: u64| (at_ns as f64 - origin_ns as f64) / 1e9;
         let events =
             self.events.iter().map(|(at_ns, event)| format!("{event}, at {:.1} s", at_s(*at_ns)));
         self.remarks.extend(events);
-        let mut machine = self.summary.machine();
-        let online = machine.cores_busy.iter().flatten().count();
-        let is_long_enough = self.summary.span_s() >= limits::SEEN_MIN_S;
-        if is_long_enough {
-            limits::tell_machine(&mut machine, self.looking.memory_bytes());
-        }
+        let things = self.things();
+        self.account.finish(measured_ns as f64, things, self.looking.memory_bytes())
+    }
+
+    /// The watched things and their limits, without figures.
+    fn things(&self) -> ResourcesResult {
         let things = self.looking.subjects().count();
-        machine.unknown = self.looking.unknown(things);
+        let machine =
+            MachineResult { unknown: self.looking.unknown(things), ..MachineResult::default() };
         let watched = self.looking.subjects().enumerate().map(|(index, (subject, pids))| {
-            let mut result = WatchedResult {
+            let (cpu_cores_allowed, memory_allowed_bytes) = self.looking.allowed(index);
+            WatchedResult {
                 name: subject.name.clone(),
                 kind: subject.kind(),
                 found_by: subject.found_by.clone(),
                 pids: pids.to_vec(),
                 program: subject.program.clone(),
                 unknown: self.looking.unknown(index),
+                cpu_cores_allowed,
+                memory_allowed_bytes,
                 ..WatchedResult::default()
-            };
-            self.summary.put(index, &mut result);
-            (result.cpu_cores_allowed, result.memory_allowed_bytes) = self.looking.allowed(index);
-            if is_long_enough {
-                limits::tell(&mut result, online);
             }
-            result
         });
         ResourcesResult {
-            samples: self.summary.samples(),
             watched: watched.collect(),
             machine,
             remarks: self.remarks.clone(),
+            ..ResourcesResult::default()
         }
     }
-}
-
-/// The middle of a line, ns since the start of the measured stretch.
-fn middle_ns(line: &ResourceLine) -> f64 {
-    (line.at_s - line.span_s / 2.0) * 1e9
 }
 
 #[cfg(test)]

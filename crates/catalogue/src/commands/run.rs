@@ -12,7 +12,7 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_feed::FeedArgs;
 use plimsoll_job::exit;
 use plimsoll_job::flags::OutputFlags;
-use plimsoll_job::job::{Job, Program};
+use plimsoll_job::job::{Job, Program, Roles};
 use plimsoll_job::output::{Output, note, print_out};
 use plimsoll_job::toml_text;
 use plimsoll_job::usage::{one_line, usage};
@@ -91,7 +91,7 @@ pub struct RunArgs {
     data: PathBuf,
     /// Flags that override fields of FILE.toml
     ///
-    /// Flags of the command in FILE.toml.
+    /// Flags of the command in FILE.toml, also --agents and --bus. For a mix: --agents, --feed-agents, --bus and others of a fleet.
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
     #[command(flatten)]
@@ -193,7 +193,6 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     {
         args.only_for_jobs("a scenario has no variables, roles or hooks")?;
         if plimsoll_mix::is_mix(&text) {
-            args.no_flags(program)?;
             return mix(args, path, &text, program);
         }
         let parser = (program.parser)();
@@ -329,7 +328,30 @@ fn mix(args: &RunArgs, path: &Path, text: &str, program: &Program) -> Result<u8>
         let feed = FeedArgs::from_arg_matches(&matches)?.scenario();
         tables.feed = Some(feed.map_err(|error| in_words_of_file(&line, error, &shown))?);
     }
-    plimsoll_mix::run(path, text, tables, &args.output.output(), args.dry_run)
+    let output = args.output.output();
+    let here = |tables| plimsoll_mix::run((path, text), tables, &output, args.dry_run, None);
+    if args.flags.is_empty() {
+        return here(tables);
+    }
+    let lines = |part| scenario::line_of_part(text, path, part, &parser).map_err(usage);
+    let (Some(feed), Some(load)) = (lines("feed")?, lines("queries")?) else {
+        return Err(usage(format!(
+            "{shown}: agents get the flags of a mix: write [feed] and [queries] with the fields of flags, and not with those of records"
+        )));
+    };
+    if args.dry_run {
+        return here(tables);
+    }
+    let agents = plimsoll_mix::feed_agents(text).with_context(|| shown.clone())?;
+    (program.run_roles)(&Roles {
+        flags: &args.flags,
+        feed_agents: agents,
+        feed: &feed.words,
+        load: &load.words,
+        job: &|feeders| {
+            plimsoll_mix::run((path, text), tables.clone(), &output, false, Some(feeders))
+        },
+    })
 }
 
 /// A table of a mix in the form of flags, as the parser reads it.

@@ -1,5 +1,6 @@
 //! One phase of a run: a stretch of load that all agents start at the same time.
 
+use super::watchers::Readiness;
 use super::windows::{Windows, add_all};
 use super::{
     CONFIRMED_NS, Coordinator, Event, LATE_MAX_NS, LEAD_EACH_NS, LEAD_NS, READY_WITHIN_NS, State,
@@ -12,6 +13,9 @@ use plimsoll_core::interval::{Interval, IntervalLine};
 use plimsoll_core::seek::plant::{Pace, Window};
 use plimsoll_engine::run::RunEnd;
 
+/// Exit code of a run with too few agents.
+const TOO_FEW_CODE: u8 = 3;
+
 /// A phase while it lasts.
 pub(super) struct Phase {
     number: u32,
@@ -22,6 +26,8 @@ pub(super) struct Phase {
     start_ns: Option<u64>,
     /// True once all have confirmed it.
     is_agreed: bool,
+    /// True if all are ready, and the start is held back.
+    is_held_back: bool,
     pub is_stopping: bool,
     gathering: Gathering,
     /// Windows of the parts while they last, and of those that have ended.
@@ -50,6 +56,12 @@ pub struct PhaseEnd {
     pub troubles: Vec<String>,
 }
 
+/// Time from the order to start to the start, ns.
+#[must_use]
+pub const fn lead_ns(agents: usize) -> u64 {
+    LEAD_NS + LEAD_EACH_NS * agents as u64
+}
+
 impl Coordinator {
     /// Begins a phase: waits until all agents are ready for the one with this key, and lets them start.
     pub fn begin(&mut self, key: String, now_ns: u64) {
@@ -63,6 +75,7 @@ impl Coordinator {
             since_ns: now_ns,
             start_ns: None,
             is_agreed: false,
+            is_held_back: false,
             is_stopping: false,
             gathering,
             known: Windows::of(self.agents.len()),
@@ -96,7 +109,12 @@ impl Coordinator {
             let not_ready = |agent: &&super::Agent| !agent.is_ready(number);
             let missing = names(self.agents.iter().filter(not_ready).map(super::Agent::name));
             if missing.is_empty() {
-                self.arm(now_ns);
+                match self.watchers.readiness() {
+                    // Later phases go on with those that are left.
+                    Readiness::TooFew(why) if number == 0 => self.refuse(&why, Some(TOO_FEW_CODE)),
+                    Readiness::Waits => {}
+                    Readiness::Ready | Readiness::TooFew(_) => self.arm(now_ns),
+                }
             } else if now_ns > phase.since_ns + READY_WITHIN_NS {
                 let seconds = READY_WITHIN_NS / SECOND_NS;
                 self.refuse(&format!("not ready within {seconds} s: agent {missing}"), None);
@@ -116,7 +134,6 @@ impl Coordinator {
     /// All are ready: they are asked to confirm a start, unless they were given different runs.
     fn arm(&mut self, now_ns: u64) {
         let Some(phase) = &self.phase else { return };
-        let number = phase.number;
         let wrong = self.agents.iter().find_map(|agent| {
             let (name, ready) = (agent.name(), agent.ready.as_ref()?);
             if ready.key != phase.key {
@@ -140,12 +157,34 @@ impl Coordinator {
             self.refuse(&why, None);
             return;
         }
-        let at_ns = now_ns + LEAD_NS + LEAD_EACH_NS * self.agents.len() as u64;
-        let at_ns = at_ns.max(self.not_before_ns);
-        if let Some(phase) = &mut self.phase {
-            phase.start_ns = Some(at_ns);
+        if self.is_held {
+            let phase = self.phase.as_mut().filter(|phase| !phase.is_held_back);
+            if let Some(phase) = phase {
+                phase.is_held_back = true;
+                self.events.push_back(Event::Ready);
+            }
+            return;
         }
-        self.tell(&Down::Arm { phase: number, at_ns });
+        self.order_start((now_ns + lead_ns(self.agents.len())).max(self.not_before_ns));
+    }
+
+    fn order_start(&mut self, at_ns: u64) {
+        let Some(phase) = &mut self.phase else { return };
+        phase.start_ns = Some(at_ns);
+        let phase = phase.number;
+        self.tell(&Down::Arm { phase, at_ns });
+    }
+
+    /// Holds the start of each phase back until [`Coordinator::release`].
+    pub fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Lets the phase that is held back start at a time, ns.
+    pub fn release(&mut self, at_ns: u64) {
+        if self.phase.as_ref().is_some_and(|phase| phase.is_held_back && phase.start_ns.is_none()) {
+            self.order_start(at_ns);
+        }
     }
 
     fn agree(&mut self, at_ns: u64) {

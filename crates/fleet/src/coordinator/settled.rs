@@ -42,6 +42,7 @@ impl Coordinator {
     /// The job of the coordinator has no more phases: waits for what the agents still have to report.
     pub fn close(&mut self) {
         self.is_closing = true;
+        self.watchers.send(&Down::Stop);
         self.is_stirred = true;
     }
 
@@ -50,13 +51,14 @@ impl Coordinator {
             return;
         }
         let is_over = |agent: &Agent| agent.is_gone() || agent.state == State::Done;
-        if self.agents.iter().all(is_over) {
+        if self.agents.iter().all(is_over) && self.watchers.is_over() {
             self.is_settled = true;
             self.sweep_ns = 0;
             for agent in self.agents.iter_mut().filter(|agent| agent.state == State::Done) {
                 // One that does not hear it any more ends by itself.
                 let _ = agent.send(&Down::Bye);
             }
+            self.watchers.bye();
             self.events.push_back(Event::Settled);
         }
     }
@@ -64,7 +66,8 @@ impl Coordinator {
     /// Returns true if no agent has anything left to acknowledge.
     #[must_use]
     pub fn has_said_all(&self) -> bool {
-        self.agents.iter().all(|agent| agent.is_gone() || agent.link.is_settled())
+        let agents = self.agents.iter().all(|agent| agent.is_gone() || agent.link.is_settled());
+        agents && self.watchers.has_said_all()
     }
 
     /// Reasons why an agent was lost outside of a phase.

@@ -32,20 +32,24 @@ const LAST_WORDS: Duration = Duration::from_secs(20);
 /// Interval at which a wait looks whether the process was stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-struct Desk {
-    member: Member,
+pub(super) struct Desk {
+    pub member: Member,
     to: String,
-    stop: Arc<AtomicBool>,
-    plan: Option<Plan>,
+    pub stop: Arc<AtomicBool>,
+    pub plan: Option<Plan>,
     pieces: VecDeque<(String, u64, String)>,
     /// Findings of the coordinator's job, in the order in which they were sent.
     shared: VecDeque<Value>,
     start_ns: Option<u64>,
-    aborted: Option<String>,
-    /// Ends the phase that runs early.
+    pub aborted: Option<String>,
+    /// Ends the schedule of the phase that runs early.
     end_early: Option<Arc<AtomicBool>>,
     has_bye: bool,
     was_told_to_stop: bool,
+    /// Name of a run to watch.
+    pub watch: Option<String>,
+    /// Start of the measured stretch of that run, ns; none once it was taken.
+    pub measured_from: Option<u64>,
 }
 
 impl Machine for Desk {
@@ -62,6 +66,8 @@ impl Machine for Desk {
                     self.pieces.push_back((sha256, offset, data));
                 }
                 Order::Start { at_ns } => self.start_ns = Some(at_ns),
+                Order::Watch { run } => self.watch = Some(run),
+                Order::MeasuredFrom { at_ns } => self.measured_from = Some(at_ns),
                 Order::Shared(value) => self.shared.push_back(value),
                 Order::EndEarly => {
                     if let Some(flag) = &self.end_early {
@@ -92,7 +98,7 @@ impl Machine for Desk {
 
 /// An agent's process in its run.
 pub struct AgentPost {
-    post: Post<Desk>,
+    pub(super) post: Post<Desk>,
     name: String,
     part: OnceLock<(String, Slice)>,
 }
@@ -130,6 +136,8 @@ impl AgentPost {
             end_early: None,
             has_bye: false,
             was_told_to_stop: false,
+            watch: None,
+            measured_from: None,
         };
         let post = Post::start(desk, bus, called.inbox)?;
         Ok(Self { post, name: name.to_owned(), part: OnceLock::new() })
@@ -145,7 +153,10 @@ impl AgentPost {
     /// # Errors
     /// When the run ends before.
     pub fn plan(&self) -> Result<Plan, Refused> {
-        let look = |desk: &mut Desk| desk.plan.take().map(Ok).or_else(|| desk.is_aborted());
+        let look = |desk: &mut Desk| match desk.watch {
+            None => desk.plan.take().map(Ok).or_else(|| desk.is_aborted()),
+            Some(_) => Some(Err(other_role("it sends load, and does not watch"))),
+        };
         let plan = self.wait(look)?;
         let _ = self.part.set((plan.run.clone(), plan.slice));
         Ok(plan)
@@ -169,7 +180,7 @@ impl AgentPost {
         &self.name
     }
 
-    fn wait<T>(
+    pub(super) fn wait<T>(
         &self,
         mut look: impl FnMut(&mut Desk) -> Option<Result<T, Refused>>,
     ) -> Result<T, Refused> {
@@ -219,7 +230,7 @@ impl AgentPost {
             .collect()
     }
 
-    fn say(&self, message: &Up) {
+    pub(super) fn say(&self, message: &Up) {
         self.post.with(|desk| {
             if let Err(error) = desk.member.say(message) {
                 desk.aborted.get_or_insert(error.to_string());
@@ -235,8 +246,8 @@ impl AgentPost {
     }
 
     /// A phase begins that `end_early` ends, if the coordinator wants it.
-    pub fn begins(&self, end_early: Option<Arc<AtomicBool>>) {
-        self.post.with(|desk| desk.end_early = end_early);
+    pub fn begins(&self, end_early: Arc<AtomicBool>) {
+        self.post.with(|desk| desk.end_early = Some(end_early));
     }
 
     /// Sends the next windows of a phase whose verdicts are known.
@@ -249,7 +260,6 @@ impl AgentPost {
     pub fn ended(&self, end: Result<&RunEnd, String>, windows: Vec<Window>) {
         let line = end.map(EndLine::from);
         self.post.with(|desk| {
-            desk.end_early = None;
             if let Err(error) = desk.member.ended(line, windows) {
                 desk.aborted.get_or_insert(error.to_string());
             }
@@ -276,6 +286,13 @@ impl AgentPost {
         self.wait(|desk| desk.shared.pop_front().map(Ok).or_else(|| desk.is_aborted()))
     }
 
+    /// Returns true if the coordinator ended the schedule of the last phase before its time.
+    #[must_use]
+    pub fn was_ended_early(&self) -> bool {
+        let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        self.post.with(|desk| desk.end_early.as_ref().is_some_and(is_set))
+    }
+
     /// Returns true if it was the coordinator that ended the load, and not a signal.
     #[must_use]
     pub fn was_told_to_stop(&self) -> bool {
@@ -288,12 +305,12 @@ impl AgentPost {
         self.post.with(|desk| desk.aborted.clone())
     }
 
-    /// Reports its judgement and the figures of its part, and waits until the coordinator has everything.
+    /// Reports its judgement and the figures of its part, if it had one, and waits until the coordinator has everything.
     ///
     /// # Errors
     /// When the coordinator does not answer any more.
-    pub fn finish(&self, verdict: Verdict, figures: Figures) -> Result<(), Refused> {
-        self.say(&Up::Finished { verdict, figures: Box::new(figures) });
+    pub fn finish(&self, verdict: Verdict, figures: Option<Figures>) -> Result<(), Refused> {
+        self.say(&Up::Finished { verdict, figures: figures.map(Box::new) });
         self.last_words(|desk| desk.has_bye)
     }
 
@@ -327,6 +344,11 @@ impl AgentPost {
     }
 }
 
+/// An order for an agent with another role.
+pub(super) fn other_role(why: &str) -> Refused {
+    Refused { why: format!("{why}; start an agent with the other --role"), code: Some(64) }
+}
+
 impl Desk {
     fn end_load(&mut self) {
         if !self.stop.swap(true, Ordering::Relaxed) {
@@ -334,7 +356,7 @@ impl Desk {
         }
     }
 
-    fn is_aborted<T>(&self) -> Option<Result<T, Refused>> {
+    pub fn is_aborted<T>(&self) -> Option<Result<T, Refused>> {
         let why = self.aborted.clone()?;
         Some(Err(Refused { why, code: Some(3) }))
     }

@@ -1,11 +1,15 @@
 //! The coordinator's process: it lets the agents run the phases of its job.
 
+mod groups;
+
 use super::Refused;
-use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd};
+use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd, WatcherReport};
 use crate::files::Outgoing;
 use crate::hall::FleetName;
-use crate::message::{Here, Plan};
+use crate::message::{Here, Plan, Role};
 use crate::post::{Machine, Post};
+use groups::Other;
+pub use groups::start_together;
 use plimsoll_bus::{Bus, Subscription};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
@@ -13,11 +17,12 @@ use plimsoll_core::record::Sink;
 use plimsoll_core::schedule::Slice;
 use plimsoll_core::seek::plant::{Pace, Window};
 use plimsoll_engine::run::RunEnd;
+use plimsoll_record::resources::ResourceLine;
 use serde_json::Value;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Interval at which a wait looks whether the user wants the end.
@@ -55,8 +60,10 @@ pub struct Setting {
     pub own: u64,
     /// Messages for this process.
     pub inbox: Box<dyn Subscription>,
-    /// Agents that were chosen, in the order of their slices.
+    /// Agents that were chosen: those for the load in the order of their slices, and those that watch.
     pub agents: Vec<Here>,
+    /// Number of agents that must watch when the load starts.
+    pub watchers: usize,
     /// Name of the run.
     pub run: String,
     /// Words of the command, `{files}` for an agent's folder of files.
@@ -88,6 +95,8 @@ pub struct CoordinatorPost {
     finished: AtomicBool,
     /// True if the agents are processes that this one has started.
     has_processes: AtomicBool,
+    /// Other agents of the same run, with a load of their own.
+    other: OnceLock<Other>,
 }
 
 impl fmt::Debug for CoordinatorPost {
@@ -102,7 +111,10 @@ impl CoordinatorPost {
     /// # Errors
     /// When the thread cannot be started, or a plan is too long.
     pub fn start(setting: Setting) -> io::Result<Self> {
-        let Setting { bus, fleet, own, inbox, agents, run, words, files } = setting;
+        let Setting { bus, fleet, own, inbox, agents, watchers, run, words, files } = setting;
+        // One that watches is never given a part of the load.
+        let (watching, agents): (Vec<Here>, Vec<Here>) =
+            agents.into_iter().partition(|here| here.role == Role::Watch);
         let of = agents.len() as u32;
         let entries = files.entries();
         let plan = |index| Plan {
@@ -112,7 +124,9 @@ impl CoordinatorPost {
             slice: Slice { index, of },
         };
         let chosen = (0..).zip(agents).map(|(index, here)| (here, plan(index))).collect();
-        let coordinator = Coordinator::new(own, chosen, now_ns()).map_err(io::Error::other)?;
+        let coordinator = Coordinator::new(own, chosen, now_ns())
+            .and_then(|own_one| own_one.with_watchers(own, (watching, watchers), &run, now_ns()))
+            .map_err(io::Error::other)?;
         let post = Post::start(Seat { coordinator, fleet }, bus, inbox)?;
         Ok(Self {
             post,
@@ -122,6 +136,7 @@ impl CoordinatorPost {
             troubles: Mutex::default(),
             finished: AtomicBool::new(false),
             has_processes: AtomicBool::new(false),
+            other: OnceLock::new(),
         })
     }
 
@@ -185,6 +200,10 @@ impl CoordinatorPost {
                     return Ok(Conducted { end, windows, pace, aborted_at });
                 }
                 Event::Refused { why, code } => return Err(Refused { why, code }),
+                Event::Ready => {
+                    self.arrive();
+                    Ok(())
+                }
                 Event::Wants { .. } | Event::Settled => Ok(()),
             };
             if let Err(error) = kept {
@@ -251,6 +270,23 @@ impl CoordinatorPost {
     pub fn share(&self, value: &Value) -> Result<(), Refused> {
         let sent = self.post.with(|seat| seat.coordinator.share(value));
         sent.map_err(|error| Refused { why: error.to_string(), code: None })
+    }
+
+    /// The start of the measured stretch is known, ns: lines of agents that watch count from it.
+    pub fn watched_from(&self, at_ns: u64) {
+        self.post.with(|seat| seat.coordinator.measured_from(at_ns));
+    }
+
+    /// Takes the lines of the agents that watch since the last call, in the order of the agents.
+    #[must_use]
+    pub fn take_watched(&self) -> Vec<Vec<ResourceLine>> {
+        self.post.with(|seat| seat.coordinator.take_watched())
+    }
+
+    /// The agents that watch, as they are.
+    #[must_use]
+    pub fn watchers(&self) -> Vec<WatcherReport> {
+        self.post.with(|seat| seat.coordinator.watcher_reports())
     }
 
     /// Returns true once the agents have reported everything.

@@ -102,7 +102,11 @@ impl Agent {
                 }
                 Order::Stop => self.stops = true,
                 Order::Abort { .. } | Order::Bye => self.is_over = true,
-                Order::Piece { .. } | Order::Shared(_) | Order::EndEarly => {}
+                Order::Piece { .. }
+                | Order::Shared(_)
+                | Order::EndEarly
+                | Order::Watch { .. }
+                | Order::MeasuredFrom { .. } => {}
             }
         }
         if self.prepared_ns.is_some_and(|at_ns| at_ns <= now_ns) {
@@ -208,7 +212,7 @@ impl Agent {
         self.member
             .say(&Up::Finished {
                 verdict: Verdict::new(VerdictKind::Valid, Vec::new()),
-                figures: Box::new(Figures::of(&end)),
+                figures: Some(Box::new(Figures::of(&end))),
             })
             .unwrap();
         self.start_ns = None;

@@ -5,7 +5,7 @@ use crate::flags::BusFlags;
 use crate::targets::{self, AllowedTarget};
 use crate::words::{self, FILES, To};
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plimsoll_bus::Bus;
 use plimsoll_core::units::Span;
 use plimsoll_engine::health::machine;
@@ -19,6 +19,7 @@ use plimsoll_job::output::note;
 use plimsoll_job::signals;
 use plimsoll_job::temporary::temporary_folder;
 use plimsoll_job::usage::{one_line, usage};
+use plimsoll_job::watching::{self, Watch, watch_as_agent};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ Examples:
     plimsoll agent --bus nats://127.0.0.1:4222 --name a &
     plimsoll agent --bus nats://127.0.0.1:4222 --name b &
     plimsoll load http://127.0.0.1:8080/ --rate 1000 --agents 2 --bus nats://127.0.0.1:4222
+  An agent on the target's machine that sends no load and reports what the target uses:
+    plimsoll agent --bus nats://bus.internal:4222 --role watch --watch mysqld
   An agent that may send load to machines of a network:
     plimsoll agent --bus nats://bus.internal:4222 --allow-target 10.1.0.0/16";
 
@@ -54,6 +57,24 @@ pub struct AgentArgs {
     /// Name of the agent, unique in its fleet [default: HOST-PID]
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     name: Option<String>,
+    /// Work of the agent: load or watch
+    ///
+    /// load carries out a part of each run. watch sends no load: while a run of its fleet is on, it samples its machine and the things
+    /// of its --watch once a second, and sends the lines to the coordinator, whose record and page show them.
+    #[arg(
+        long,
+        value_name = "ROLE",
+        default_value = "load",
+        hide_possible_values = true,
+        help_heading = "Agent"
+    )]
+    role: RoleFlag,
+    /// Process or control group to watch beside the machine
+    ///
+    /// For --role watch. PID, NAME of a program (or its path), or CGROUP (its path, or a unit such as nginx.service); LABEL=NAME names it
+    /// in the record. May be repeated. No name comes over the bus.
+    #[arg(long, value_name = "PID|NAME|CGROUP", help_heading = "Agent")]
+    watch: Vec<Watch>,
     /// End after one run
     ///
     /// The exit code is 0 if the agent has carried out its part; the coordinator judges the run.
@@ -77,6 +98,24 @@ pub struct AgentArgs {
     wait: Span,
 }
 
+/// The value of `--role`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RoleFlag {
+    /// Carries out a part of each run
+    Load,
+    /// Reports the resources of its machine, and sends no load
+    Watch,
+}
+
+impl From<RoleFlag> for Role {
+    fn from(flag: RoleFlag) -> Self {
+        match flag {
+            RoleFlag::Load => Self::Load,
+            RoleFlag::Watch => Self::Watch,
+        }
+    }
+}
+
 impl Job for AgentArgs {
     const NAME: &'static str = "agent";
 
@@ -84,6 +123,7 @@ impl Job for AgentArgs {
         let stop = signals::stop_flag()?;
         let own = process_number();
         let name = self.name()?;
+        self.check_watch()?;
         let wait = Duration::from_nanos(self.wait.ns);
         let bus: Arc<dyn Bus> = self.at.connect(&format!("plimsoll agent {name}"), wait)?;
         let here = Here {
@@ -92,7 +132,7 @@ impl Job for AgentArgs {
             name: name.clone(),
             host: machine().hostname,
             pid: std::process::id(),
-            role: Role::Load,
+            role: self.role.into(),
             build: build::own()?,
         };
         let fleet = &self.at.fleet;
@@ -111,7 +151,10 @@ impl Job for AgentArgs {
         if is_process {
             post.share_clock();
         }
-        let part = self.part(&post, program);
+        let part = match self.role {
+            RoleFlag::Load => self.part(&post, program),
+            RoleFlag::Watch => watch_as_agent(&post, &self.watch).map(|()| exit::FINE),
+        };
         let is_done = part.is_ok();
         let code = part.unwrap_or_else(|error| {
             let error = targets::check().err().unwrap_or(error);
@@ -148,12 +191,16 @@ fn end_without_hub(bus: &Arc<dyn Bus>) -> Result<()> {
     Ok(())
 }
 
+/// Variable of the environment of an agent that has carried out a run.
+const AGAIN: &str = "PLIMSOLL_AGENT_AGAIN";
+
 /// Becomes a fresh process of the same command: nothing of a run is left for the next one.
 fn again() -> Result<u8> {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| "plimsoll".into());
     let mut command = std::process::Command::new("/proc/self/exe");
-    Err(command.arg0(program).args(words).exec()).context("starting the agent again")
+    Err(command.arg0(program).args(words).env(AGAIN, "1").exec())
+        .context("starting the agent again")
 }
 
 impl AgentArgs {
@@ -164,6 +211,21 @@ impl AgentArgs {
         match (1..=80).contains(&name.len()) && name.chars().all(is_good) {
             true => Ok(name),
             false => Err(usage(format!("--name '{name}': use 1 to 80 visible ASCII characters"))),
+        }
+    }
+
+    /// Makes sure that `--watch` names things that exist: a mistake is found when the agent is started, and not in a run. Between two
+    /// runs a thing may be away.
+    fn check_watch(&self) -> Result<()> {
+        if self.role == RoleFlag::Load && !self.watch.is_empty() {
+            return Err(usage("--watch belongs to an agent that watches; add --role watch"));
+        }
+        match watching::check(&self.watch) {
+            Err(error) if std::env::var_os(AGAIN).is_some() => {
+                note(&format!("plimsoll: {}; looked for again in the next run", one_line(&error)));
+                Ok(())
+            }
+            checked => checked,
         }
     }
 

@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 use plimsoll_bus::Bus as _;
 use plimsoll_fleet::hall::{Wanted, find, process_number};
+use plimsoll_fleet::message::{Here, Role};
 use plimsoll_fleet::place::{CoordinatorPost, Place, Refused, Setting, take_place};
 use plimsoll_job::exit::NOT_VALID;
 use plimsoll_job::output::note;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most agents of a run.
-const AGENTS_MAX: u32 = 10_000;
+pub(crate) const AGENTS_MAX: u32 = 10_000;
 
 /// Returns true if a command is to be carried out by agents or by several processes.
 #[must_use]
@@ -68,6 +69,16 @@ fn conduct(post: Arc<CoordinatorPost>, job: impl FnOnce() -> Result<u8>) -> Resu
     done
 }
 
+/// Says which machines are watched.
+pub(crate) fn note_watchers(found: &[Here]) {
+    let watching = found.iter().filter(|here| here.role == Role::Watch);
+    let names: Vec<String> =
+        watching.map(|here| format!("{} on {}", here.name, here.host)).collect();
+    if !names.is_empty() {
+        note(&format!("plimsoll: watched by agent {}", names.join(", ")));
+    }
+}
+
 /// Finds the agents, and gives each its part.
 fn begin(flags: &FleetFlags, agents: u32, packed: Packed) -> Result<CoordinatorPost> {
     let own = process_number();
@@ -75,8 +86,9 @@ fn begin(flags: &FleetFlags, agents: u32, packed: Packed) -> Result<CoordinatorP
     let inbox = bus.subscribe(&flags.at.fleet.inbox(own))?;
     // So that the wait can be stopped.
     signals::stop_flag()?;
-    let wanted =
-        Wanted { agents: agents as usize, within: Duration::from_nanos(flags.agents_within.ns) };
+    let watchers = flags.watchers.unwrap_or(0) as usize;
+    let within = Duration::from_nanos(flags.agents_within.ns);
+    let wanted = Wanted { agents: agents as usize, watchers, within };
     let found = find(
         &*bus,
         (&flags.at.fleet, own),
@@ -87,12 +99,14 @@ fn begin(flags: &FleetFlags, agents: u32, packed: Packed) -> Result<CoordinatorP
     );
     let agents =
         found.map_err(|error| Refused { why: error.to_string(), code: Some(NOT_VALID) })?;
+    note_watchers(&agents);
     Ok(CoordinatorPost::start(Setting {
         bus,
         fleet: flags.at.fleet.clone(),
         own,
         inbox,
         agents,
+        watchers,
         run: format!("{own:016x}"),
         words: packed.words,
         files: packed.files,

@@ -129,6 +129,12 @@ pub struct FleetFlags {
     /// process. This process starts them and coordinates: it sends no load. With 1, it carries out the run itself.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub processes: Option<u32>,
+    /// Least number of agents that watch [default: 0]
+    ///
+    /// All free agents with --role watch take part; the run waits for at least N of them. Their machines are in the record and on the
+    /// page, on the clock of the run.
+    #[arg(long, value_name = "N", help_heading = "Fleet")]
+    pub watchers: Option<u32>,
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Fleet")]
     pub agents_within: Span,

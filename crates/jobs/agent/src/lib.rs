@@ -13,6 +13,7 @@ mod command;
 mod coordinate;
 mod flags;
 mod fleet;
+mod roles;
 mod targets;
 mod words;
 
@@ -20,3 +21,4 @@ pub use command::AgentArgs;
 pub use coordinate::{coordinated, is_asked};
 pub use flags::with_fleet;
 pub use fleet::FleetArgs;
+pub use roles::run_roles;

@@ -1,5 +1,6 @@
 //! `plimsoll feed`: sends document operations from files to the document API and accounts for each.
 
+mod by_agents;
 mod course;
 mod finish;
 mod merging;
@@ -11,6 +12,7 @@ use crate::Tally;
 use crate::page::FORMS;
 use crate::statistics::statistics as as_vespa;
 use anyhow::Result;
+pub use by_agents::{Fed, feed_by_agents};
 use clap::{Args, ValueEnum};
 pub use finish::{Ended, result as feed_result, verdict as feed_verdict};
 use merging::FeedPart;
@@ -18,6 +20,7 @@ use plimsoll_core::feed::FeedScenario;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_core::units::{Rate, Span};
+use plimsoll_job::contact::reach;
 use plimsoll_job::execute::{code, page};
 use plimsoll_job::flags::{OutputFlags, PartFlag, TlsFlags, status};
 use plimsoll_job::job::{Job, Program};
@@ -27,7 +30,7 @@ use plimsoll_job::progress::AgentsProgress;
 use plimsoll_job::results::write_results;
 use plimsoll_job::signals;
 use plimsoll_job::throughput;
-use plimsoll_job::together::{gather, is_coordinator, own_place};
+use plimsoll_job::together::{gather, has_agents, is_coordinator, own_place};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::feed::FeedResult;
@@ -260,6 +263,12 @@ fn run(args: &FeedArgs) -> Result<u8> {
         asked.failed = Some(own_place(path, output.runs.as_deref(), asked.slice)?);
     }
     let task = Task::new(&asked, false)?;
+    if has_agents() {
+        // A target that an agent does not accept has no address there; the run is refused before the start.
+        let unknown = task.plan.targets.iter().filter(|target| target.addresses.is_empty());
+        let unknown: Vec<_> = unknown.cloned().collect();
+        reach(&unknown, task.scenario.connect_timeout)?;
+    }
     let (finished, result) = carry(task, &output)?;
     show(&finished, &result, &output, statistics)
 }

@@ -40,7 +40,9 @@ mod window;
 
 pub use batch::{Batch, Item, Parameters};
 pub use circuit::Circuit;
-pub use command::{Ended, FeedArgs, Task, feed_result, feed_verdict, forms_of};
+pub use command::{
+    Ended, Fed, FeedArgs, Task, feed_by_agents, feed_result, feed_verdict, forms_of,
+};
 pub use failed::{FailedOperations, Refusal};
 pub use form::{FeedForm, PACKED_ABOVE_BYTES, Packed, Packer};
 pub use input::{Input, Position, Reader};

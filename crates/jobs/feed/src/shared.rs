@@ -4,6 +4,7 @@ use super::batch::Parameters;
 use super::failed::FailedOperations;
 use super::input::Input;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice};
+use plimsoll_job::together::was_ended_early;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -96,6 +97,12 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// Returns true if an end before that of the input is as good: the feed has a time, or its coordinator has ended it.
+    #[must_use]
+    pub fn may_end_early(&self) -> bool {
+        self.settings.may_end_early || was_ended_early()
+    }
+
     /// A feed of this many shards.
     #[must_use]
     pub fn new(settings: Settings, input: Input, failed: FailedOperations, shards: u32) -> Self {

@@ -1,5 +1,6 @@
 //! The contract of a job, and the list in which the program keeps them.
 
+use crate::together::Group;
 use anyhow::Result;
 use clap::{ArgMatches, Args};
 use plimsoll_report::forms::Forms;
@@ -21,6 +22,20 @@ pub trait Job: Args {
     fn run(&self, program: &Program) -> Result<u8>;
 }
 
+/// A feed and a load at the same time, as command lines for agents.
+pub struct Roles<'a> {
+    /// Flags of the fleet.
+    pub flags: &'a [String],
+    /// Number of agents that feed, if the file names it.
+    pub feed_agents: Option<u32>,
+    /// Command line of the feed, the name of the command first.
+    pub feed: &'a [String],
+    /// Command line of the load.
+    pub load: &'a [String],
+    /// Runs the mix as the coordinator of both.
+    pub job: &'a dyn Fn(Group) -> Result<u8>,
+}
+
 /// Functions of the program that a job may use.
 #[derive(Clone, Copy)]
 pub struct Program {
@@ -30,6 +45,8 @@ pub struct Program {
     pub parser: fn() -> clap::Command,
     /// Runs a command line of this program, and returns its exit code.
     pub run_words: fn(&[String]) -> Result<u8>,
+    /// Runs a feed and a load at the same time, each by its own group of agents.
+    pub run_roles: fn(&Roles<'_>) -> Result<u8>,
     /// Says what is wrong with flags of `serve rank`, before one is started with them.
     pub check_ranker: fn(&[String]) -> Result<()>,
     /// Returns the forms of all jobs, to show a record of any of them.
@@ -140,6 +157,7 @@ mod tests {
             check_words: |_| Ok(()),
             parser: || clap::Command::new("plimsoll"),
             run_words: |_| Ok(0),
+            run_roles: |_| Ok(0),
             check_ranker: |_| Ok(()),
             forms: || Vec::new(),
         };

@@ -4,7 +4,7 @@ use crate::signals;
 use anyhow::{Context as _, Result};
 use plimsoll_core::schedule::Slice;
 pub use plimsoll_fleet::place::is_coordinator;
-use plimsoll_fleet::place::{Place, place};
+use plimsoll_fleet::place::{Place, place, within};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
@@ -92,6 +92,61 @@ pub fn share<T: Serialize + DeserializeOwned>(make: impl FnOnce() -> Result<T>) 
             post.share(&serde_json::to_value(&value)?)?;
             Ok(value)
         }
+    }
+}
+
+/// One of two groups of agents with a load of its own, at their coordinator.
+#[derive(Clone, Copy)]
+pub struct Group {
+    place: &'static Place,
+}
+
+impl Group {
+    /// The group of a place, which must be that of a coordinator.
+    #[must_use]
+    pub const fn at(place: &'static Place) -> Self {
+        Self { place }
+    }
+
+    /// The group of what this thread does.
+    #[must_use]
+    pub fn here() -> Self {
+        Self { place: place() }
+    }
+
+    /// Does something for these agents, on this thread.
+    pub fn within<T>(self, action: impl FnOnce() -> T) -> T {
+        within(self.place, action)
+    }
+
+    /// Ends their schedule before its time, since the other group has come to its end.
+    pub fn end_early(self) {
+        if let Place::Coordinator(post) = self.place {
+            post.end_early();
+        }
+    }
+
+    /// Lets them end their load in order.
+    pub fn stop(self) {
+        if let Place::Coordinator(post) = self.place {
+            post.stop();
+        }
+    }
+
+    /// Ends their run at once.
+    pub fn abort(self, why: &str) {
+        if let Place::Coordinator(post) = self.place {
+            post.abort(why);
+        }
+    }
+}
+
+/// Returns true for an agent whose coordinator has ended its schedule before its time, so that what is left is no failure.
+#[must_use]
+pub fn was_ended_early() -> bool {
+    match place() {
+        Place::Agent(post) => post.was_ended_early(),
+        _ => false,
     }
 }
 

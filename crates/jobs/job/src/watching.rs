@@ -1,18 +1,22 @@
 //! Resources of target, generator and machine while load is on: what is watched, and how it comes into the record.
 
+mod agents;
+
 use crate::embedded;
 use crate::usage::usage;
+use agents::Elsewhere;
+pub use agents::watch_as_agent;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_engine::run::{RunEnd, yield_to_all_others};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
-use plimsoll_record::resources::{RESOURCES, ResourcesResult};
+use plimsoll_record::resources::{GENERATOR, RESOURCES, ResourcesResult};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_resources::resolve::{Resolved, Search, WatchError, resolve};
 use plimsoll_resources::sampling::Sampling;
-use plimsoll_resources::watch::Watch;
+pub use plimsoll_resources::watch::Watch;
 use plimsoll_workloads::edit_distance::near_miss;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -46,6 +50,19 @@ pub fn find(watches: &[Watch], plan: &ShardPlan) -> Result<Option<Resolved>> {
     let started: Vec<u32> = told.chain(embedded::running()).collect();
     let search = Search { watches, started: &started, addresses: &addresses, children: None };
     resolve(&search).map_err(|(index, error)| wrong(&watches[index], &error))
+}
+
+/// Finds what the user named, and nothing else: without a name, the machine alone.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn find_named(watches: &[Watch]) -> Result<Resolved> {
+    let search = Search { watches, started: &[], addresses: &[], children: None };
+    let found = resolve(&search).map_err(|(index, error)| wrong(&watches[index], &error))?;
+    let mut found = found.unwrap_or_default();
+    // This process makes no load.
+    found.subjects.retain(|one| one.name != GENERATOR);
+    Ok(found)
 }
 
 /// The same for a job that starts its targets while it is watched, under this name, and that may have others on this machine.
@@ -100,6 +117,8 @@ fn similar<'a>(word: &str, all: &[&'a str]) -> Vec<&'a str> {
 /// The sampler of a run, or nothing where nothing is watched.
 pub struct Watching {
     sampling: Option<Sampling>,
+    /// Agents that watch other machines.
+    elsewhere: Option<Elsewhere>,
     /// End of the last second, ns.
     reached_ns: AtomicU64,
     /// Number of parts of the run.
@@ -122,12 +141,18 @@ impl Watching {
                 None
             }
         });
-        Self { sampling, reached_ns: AtomicU64::new(0), parts: AtomicU32::new(0) }
+        Self {
+            sampling,
+            elsewhere: Elsewhere::of_place(folder),
+            reached_ns: AtomicU64::new(0),
+            parts: AtomicU32::new(0),
+        }
     }
 
     /// The start of a part is agreed, ns on the monotonic clock.
     pub fn counts_from(&self, start_ns: u64) {
         self.parts.fetch_add(1, Ordering::Relaxed);
+        self.elsewhere.iter().for_each(|elsewhere| elsewhere.measured_from(start_ns));
         if let Some(sampling) = &self.sampling {
             sampling.measured_from(start_ns);
         }
@@ -136,6 +161,7 @@ impl Watching {
     /// A second of the run is over.
     pub fn second(&self, interval: &Interval) {
         self.reached_ns.fetch_max(interval.to_ns, Ordering::Relaxed);
+        self.elsewhere.iter().for_each(|elsewhere| elsewhere.reached(interval.to_ns));
         if let Some(sampling) = &self.sampling {
             if !sampling.knows_start() {
                 // Seconds of others, which did not tell when they started.
@@ -147,18 +173,30 @@ impl Watching {
 
     /// Ends after a time of its own, ns, and gives the section of the record.
     pub fn finish_after(self, measured_ns: u64) -> Option<ResourcesResult> {
-        self.sampling.map(|sampling| sampling.finish(measured_ns))
+        self.finish_with(measured_ns)
     }
 
     /// Ends with the run, and gives the section of its record.
     pub fn finish(self, end: &RunEnd) -> Option<ResourcesResult> {
-        let reached_ns = self.reached_ns.into_inner();
+        let reached_ns = self.reached_ns.load(Ordering::Relaxed);
+        let parts = self.parts.load(Ordering::Relaxed);
         // The last second of a single part also covers the wait for the last replies.
-        let measured_ns = match self.parts.into_inner() {
+        let measured_ns = match parts {
             0 | 1 => reached_ns.min((end.measured_s * 1e9) as u64),
             _ => reached_ns,
         };
-        self.sampling.map(|sampling| sampling.finish(measured_ns))
+        self.finish_with(measured_ns)
+    }
+
+    fn finish_with(self, measured_ns: u64) -> Option<ResourcesResult> {
+        let here = self.sampling.map(|sampling| sampling.finish(measured_ns));
+        let watchers = self.elsewhere.map(|elsewhere| elsewhere.finish(measured_ns));
+        match (here, watchers) {
+            (here, None) => here,
+            (here, Some(watchers)) => {
+                Some(ResourcesResult { watchers, ..here.unwrap_or_default() })
+            }
+        }
     }
 }
 

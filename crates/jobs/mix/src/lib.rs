@@ -5,6 +5,7 @@
 //! assert!(plimsoll_mix::is_mix(text) && !plimsoll_mix::is_mix("duration = '2s'"));
 //! ```
 
+mod by_agents;
 mod figures;
 pub mod page;
 mod sheet;
@@ -17,7 +18,7 @@ use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::{RunEnd, run as run_engine};
 use plimsoll_feed::Tally;
-use plimsoll_feed::{Ended, Task, feed_result, feed_verdict};
+use plimsoll_feed::{Ended, Fed, Task, feed_result, feed_verdict};
 use plimsoll_job::contact::reach;
 use plimsoll_job::execute::print;
 use plimsoll_job::exit;
@@ -26,6 +27,7 @@ use plimsoll_job::output::{Output, print_out};
 use plimsoll_job::prepare::{Prepared, http_of, only_whole, prepare};
 use plimsoll_job::progress::RunProgress;
 use plimsoll_job::signals;
+use plimsoll_job::together::Group;
 use plimsoll_job::toml_text;
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
@@ -58,6 +60,9 @@ struct Mix<F = FeedScenario, Q = Scenario> {
     job: String,
     #[serde(default)]
     until: Until,
+    /// Number of agents that feed, in a run by agents; the others load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    feed_agents: Option<u32>,
     feed: F,
     queries: Q,
 }
@@ -101,7 +106,7 @@ impl<F, Q> Mix<F, Q> {
         queries: impl FnOnce(Q) -> Scenario,
     ) -> Mix {
         let (feed, queries) = (feed(self.feed), queries(self.queries));
-        Mix { job: self.job, until: self.until, feed, queries }
+        Mix { job: self.job, until: self.until, feed_agents: self.feed_agents, feed, queries }
     }
 }
 
@@ -114,11 +119,36 @@ pub fn is_mix(text: &str) -> bool {
     text.parse::<toml::Table>().is_ok_and(|table| table.get("feed").is_some_and(|f| f.is_table()))
 }
 
-/// Runs the mix of a file.
+/// Returns the number of agents that feed, if a file of a mix names it.
+///
+/// # Errors
+/// A value that is not a number of agents.
+pub fn feed_agents(text: &str) -> Result<Option<u32>> {
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let number =
+        |value: &toml::Value| value.as_integer().and_then(|value| u32::try_from(value).ok());
+    match table.get("feed_agents") {
+        None => Ok(None),
+        Some(value) => match number(value).filter(|&agents| agents > 0) {
+            Some(agents) => Ok(Some(agents)),
+            None => Err(usage(format!(
+                "field `feed_agents`: {value} is not a number of agents; use 1 or more"
+            ))),
+        },
+    }
+}
+
+/// Runs the mix of a file: here, or by agents, of which `feeders` feed.
 ///
 /// # Errors
 /// Wrong usage, or a program failure.
-pub fn run(path: &Path, text: &str, tables: Tables, output: &Output, dry_run: bool) -> Result<u8> {
+pub fn run(
+    (path, text): (&Path, &str),
+    tables: Tables,
+    output: &Output,
+    dry_run: bool,
+    feeders: Option<Group>,
+) -> Result<u8> {
     let shown = path.display();
     let mut mix = tables.read(text, path).map_err(usage)?;
     mix.queries.job.clone_from(&mix.job);
@@ -129,7 +159,7 @@ pub fn run(path: &Path, text: &str, tables: Tables, output: &Output, dry_run: bo
         print_out(&format!("{}\n", serde_json::to_string_pretty(&shown)?))?;
         return Ok(exit::FINE);
     }
-    run_mix(&mix, output).with_context(|| shown.to_string())
+    run_mix(&mix, output, feeders).with_context(|| shown.to_string())
 }
 
 /// Sums over the seconds of the queries.
@@ -178,10 +208,15 @@ fn check_part(mix: &Mix) -> Result<()> {
     }
 }
 
-fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
-    check_part(mix)?;
+fn run_mix(mix: &Mix, output: &Output, feeders: Option<Group>) -> Result<u8> {
+    if feeders.is_none() {
+        check_part(mix)?;
+    }
     let prepared = prepare(&mix.queries)?;
-    let mut task = Task::new(&mix.feed, mix.until == Until::Queries)?;
+    let mut task = match feeders {
+        None => Task::new(&mix.feed, mix.until == Until::Queries)?,
+        Some(feeders) => feeders.within(|| Task::new(&mix.feed, mix.until == Until::Queries))?,
+    };
     output.check()?;
     reach(&prepared.plan.targets, mix.queries.connect_timeout)?;
     let plan = prepared.plan.clone();
@@ -197,9 +232,16 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
     };
     let progress = RunProgress::new(&mix.queries, output.voice());
     let finished = carry_out(&mix.queries, &about, output, |keeping| {
-        let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
+        let (end, fed, parts) = match feeders {
+            None => {
+                let (end, feed, parts) = both(mix, prepared, &mut task, keeping, &progress)?;
+                let (result, warnings) = feed_result(&task, &feed);
+                (end, Fed { result, lacks: None, warnings }, parts)
+            }
+            Some(feeders) => by_agents::both((mix, feeders), prepared, &task, keeping, &progress)?,
+        };
         progress.done();
-        let (result, mut warnings) = feed_result(&task, &feed);
+        let Fed { result, lacks, mut warnings } = fed;
         let mix =
             MixResult { while_feeding: parts.while_feeding.part(), without: parts.without.part() };
         if parts.while_feeding.seconds < 1.0 {
@@ -208,7 +250,10 @@ fn run_mix(mix: &Mix, output: &Output) -> Result<u8> {
                     .to_owned(),
             );
         }
-        let verdict = combined(&result, &end);
+        let mut verdict = combined(&result, &end);
+        if let (Some(verdict), Some(lacks)) = (&mut verdict, lacks) {
+            verdict.reasons.push(format!("feed: {lacks}"));
+        }
         let results = JobResults::of(mix).with(result);
         Ok(JobEnd { end, results, verdict, warnings })
     });
@@ -304,6 +349,7 @@ mod tests {
         let mix = |feed, queries, until| Mix {
             job: name(),
             until,
+            feed_agents: None,
             feed: FeedScenario { slice: feed, ..FeedScenario::default() },
             queries: Scenario { slice: queries, ..Scenario::default() },
         };

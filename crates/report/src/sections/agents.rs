@@ -4,7 +4,7 @@ use crate::number::significant;
 use crate::sheet::{Cell, Field, Listed, Part, Section, Tone};
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::RunRecord;
-use plimsoll_record::fleet::{AgentFigures, AgentResult};
+use plimsoll_record::fleet::{AgentFigures, AgentResult, Role};
 
 /// Agents in the table; the record holds all of them.
 const ROWS_MAX: usize = 200;
@@ -13,14 +13,21 @@ const ROWS_MAX: usize = 200;
 pub fn section(record: &RunRecord) -> Option<Section> {
     let fleet = record.job_results.fleet()?;
     let note = format!(
-        "Each agent made its part of the load. Percentiles above are those of all requests together, not of these rows. Start \
-         skew: p99 {} ms, at most {} ms.",
+        "Each agent with the role load made its part of the load, and with the role feed of the feed; one with the role watch made \
+         none. Percentiles above are those of all requests of the load together, not of these rows. Start skew: p99 {} ms, at most {} ms.",
         significant(fleet.start_skew_p99_ms),
         significant(fleet.start_skew_max_ms)
     );
     let list = Listed { at: &["fleet", "agents"], items: &fleet.agents };
     let table = list.some(&fields(), ROWS_MAX, tone);
     let mut section = Section::new("agents", "Agents", &note).with(Part::Table(table));
+    let watchers = fleet.agents.iter().filter(|agent| agent.role == Role::Watch);
+    for agent in watchers.filter(|agent| agent.trouble.is_some()) {
+        let why = agent.trouble.as_deref().unwrap_or_default();
+        section
+            .parts
+            .push(Part::Text(Tone::Warn, format!("agent {}, which watches: {why}", agent.name)));
+    }
     for trouble in &fleet.troubles {
         section.parts.push(Part::Text(Tone::Bad, trouble.clone()));
     }
@@ -36,7 +43,11 @@ fn fields() -> Vec<Field<'static, AgentResult>> {
     vec![
         Field::text("agent", |agent: &AgentResult| agent.name.clone()),
         Field::text("machine", |agent: &AgentResult| agent.host.clone()),
-        Field::text("part", |agent: &AgentResult| agent.part.clone()),
+        Field::text("role", |agent: &AgentResult| agent.role.name().to_owned()),
+        Field::text("part", |agent: &AgentResult| match agent.role {
+            Role::Load | Role::Feed => agent.part.clone(),
+            Role::Watch => "none".to_owned(),
+        }),
         own("sent", "sent", |figures| Cell::count(figures.sent)),
         own("ok", "ok", |figures| Cell::count(figures.ok)),
         own("failed", "failed", |figures| Cell::count(figures.failed)),
@@ -57,6 +68,7 @@ fn fields() -> Vec<Field<'static, AgentResult>> {
         }),
         Field::text("own verdict", |agent: &AgentResult| match (&agent.trouble, agent.verdict) {
             (Some(_), _) => "lost".to_owned(),
+            (None, None) if agent.role == Role::Watch => "none".to_owned(),
             (None, Some(kind)) => kind.name().to_owned(),
             (None, None) => "unknown".to_owned(),
         }),

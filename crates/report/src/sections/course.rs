@@ -8,6 +8,7 @@ use crate::run_json::FAILURES;
 use crate::series::Series;
 use plimsoll_core::interval::Interval;
 use plimsoll_record::{FailureSample, Sink};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -25,6 +26,8 @@ pub struct Course {
     pub failures: Vec<FailureSample>,
     /// Resources of target, generator and machine over time.
     pub resources: Resources,
+    /// Resources of other machines over time, which agents watched, by the names of their files.
+    pub watchers: BTreeMap<String, Resources>,
 }
 
 impl Course {
@@ -36,6 +39,11 @@ impl Course {
         let mut own = Self { series: Series::of_folder(folder)?, ..Self::default() };
         read_failures(&folder.join(FAILURES), |sample| own.take(sample))?;
         resources::read(folder, |line| own.resources.push(line))?;
+        for name in resources::files_of_watchers(folder) {
+            let mut read = Resources::default();
+            resources::read_file(&folder.join(&name), |line| read.push(line))?;
+            own.watchers.insert(name, read);
+        }
         Ok(own)
     }
 

@@ -90,6 +90,10 @@ fn at_limit(record: &RunRecord) -> Option<String> {
     let targets = resources.targets().filter_map(|one| of(&one.name, &one.at_limit));
     let machine =
         of("The machine that the target shares with the generator", &resources.machine.at_limit);
+    // Of a watched machine, only what was named is known to belong to the target.
+    let watched = resources.watchers.iter().flat_map(|watcher| &watcher.watched);
+    let watched = watched.filter_map(|one| of(&one.name, &one.at_limit));
+    let targets = targets.chain(watched);
     let all: Vec<String> = targets.chain(machine.filter(|_| record.target.same_host)).collect();
     (!all.is_empty()).then(|| all.join(" "))
 }

@@ -49,6 +49,9 @@ pub fn sheet(record: &RunRecord, course: &Course, jobs: &[Forms]) -> Sheet {
         agents::section(record),
         health::section(record, &timeline),
         resources::section(record, &course.resources),
+    ];
+    let watchers = resources::of_watchers(record, &course.watchers);
+    let last = [
         findings::section(record, &timeline),
         Some(setting::machine(record)),
         setting::command(record),
@@ -59,7 +62,12 @@ pub fn sheet(record: &RunRecord, course: &Course, jobs: &[Forms]) -> Sheet {
         verdict: record.verdict.kind.name().to_owned(),
         tone: if tone == Tone::Good && of_record(record) != FINE { Tone::Bad } else { tone },
         outcome: format!("{}: {meaning}.", sentence(&outcome::line(record, false))),
-        sections: sections.into_iter().flatten().collect(),
+        sections: sections
+            .into_iter()
+            .flatten()
+            .chain(watchers)
+            .chain(last.into_iter().flatten())
+            .collect(),
         footer: setting::footer(record),
     };
     if let Some(section) = sheet.section_mut("throughput") {

@@ -3,7 +3,10 @@
 use crate::number::{bytes, count, significant};
 use crate::sheet::{Cell, Line, Lines, Part, Plot, PlotKind, Section, Table, Tone, Values, YAxis};
 use plimsoll_record::RunRecord;
-use plimsoll_record::resources::{GENERATOR, Level, ResourceLine, WatchedResult, WatchedSecond};
+use plimsoll_record::resources::{
+    GENERATOR, Level, ResourceLine, WatchedResult, WatchedSecond, WatcherResult,
+};
+use std::collections::BTreeMap;
 
 /// Most lines that are kept: beyond them, neighbours are merged. Even, so that one more is odd.
 const LINES_MAX: usize = 8_192;
@@ -160,15 +163,82 @@ const SWITCHES: [Figure; 3] = [
     Figure { name: "major faults", of: |one, s| per_s(one.major_faults, s), text: count_per_s },
 ];
 
+/// Meaning of the figures.
+const NOTE: &str = "CPU in cores: 1 is one processor that is always busy. Memory: resident memory, or what is charged to a control \
+                    group. A figure that could not be read is unknown, not 0.";
+
+/// Figures of one machine.
+struct Machine<'a> {
+    /// Part of the names of its plots, which are unique on a page.
+    mark: String,
+    /// Place of its figures in the record.
+    at: Vec<&'a str>,
+    watched: &'a [WatchedResult],
+    at_limit: &'a [String],
+    remarks: &'a [String],
+}
+
 /// CPU, memory, disk, network and context switches of what was watched, and of the machine.
 pub fn section(record: &RunRecord, resources: &Resources) -> Option<Section> {
     let kept = record.job_results.resources();
-    if kept.is_none() && resources.is_empty() {
+    // With agents, this process made no load, and its machine is one of several.
+    let title = match kept.is_some_and(|kept| !kept.watchers.is_empty()) {
+        true => format!("Resources of the coordinator's machine, {}", record.machine.hostname),
+        false => "Resources of target and generator".to_owned(),
+    };
+    let is_known = kept.is_some_and(|kept| kept.samples > 0 || kept.watchers.is_empty());
+    let of_record = kept.filter(|_| is_known).map(|kept| Machine {
+        mark: String::new(),
+        at: vec!["resources", "watched"],
+        watched: &kept.watched,
+        at_limit: &kept.machine.at_limit,
+        remarks: &kept.remarks,
+    });
+    if of_record.is_none() && resources.is_empty() {
         return None;
     }
-    let note = "CPU in cores: 1 is one processor that is always busy. Memory: resident memory, or what is charged to a control \
-                group. A figure that could not be read is unknown, not 0.";
-    let mut section = Section::new("resources", "Resources of target and generator", note);
+    let section = Section::new("resources", &title, NOTE);
+    let section = filled(section, resources, "", of_record.as_ref());
+    (!section.parts.is_empty()).then_some(section)
+}
+
+/// A section for each machine that an agent watched.
+pub fn of_watchers(record: &RunRecord, course: &BTreeMap<String, Resources>) -> Vec<Section> {
+    let kept = record.job_results.resources();
+    let all = kept.map(|kept| &kept.watchers[..]).unwrap_or_default();
+    let none = Resources::default();
+    let each = |(index, one): (usize, &WatcherResult)| {
+        let (id, place) = (format!("resources-{}", index + 1), index.to_string());
+        let title = format!("Resources of {}, watched by agent {}", one.host, one.agent);
+        let mut section = Section::new(&id, &title, NOTE);
+        if let Some(why) = &one.trouble {
+            let until = match one.until_s {
+                Some(until_s) => format!("its figures end at {until_s:.1} s"),
+                None => "there are no figures".to_owned(),
+            };
+            let text = format!("The agent did not watch to the end, and {until}: {why}.");
+            section.parts.push(Part::Text(Tone::Warn, text));
+        }
+        let resources = one.file.as_ref().and_then(|file| course.get(file)).unwrap_or(&none);
+        let machine = Machine {
+            mark: format!("{}-", index + 1),
+            at: vec!["resources", "watchers", &place, "watched"],
+            watched: &one.watched,
+            at_limit: &one.machine.at_limit,
+            remarks: &one.remarks,
+        };
+        filled(section, resources, &machine.mark, Some(&machine))
+    };
+    all.iter().enumerate().map(each).collect()
+}
+
+/// Plots, table, limits and remarks of one machine.
+fn filled(
+    mut section: Section,
+    resources: &Resources,
+    mark: &str,
+    kept: Option<&Machine<'_>>,
+) -> Section {
     let watched = watched(resources);
     let plots = [
         ("cpu", "CPU", "cores", &[CPU][..]),
@@ -178,21 +248,24 @@ pub fn section(record: &RunRecord, resources: &Resources) -> Option<Section> {
         ("switches", "Context switches and page faults", "/s", &SWITCHES[..]),
     ];
     for (id, caption, unit, figures) in plots {
-        section.parts.extend(plot(resources, &watched, (id, caption, unit), figures));
+        let id = format!("{mark}{id}");
+        section.parts.extend(plot(resources, &watched, (&id, caption, unit), figures));
     }
-    section.parts.extend(cores_plot(resources));
+    section.parts.extend(cores_plot(resources, mark));
     if let Some(kept) = kept {
-        section.parts.push(Part::Table(table(&kept.watched)));
+        if !kept.watched.is_empty() {
+            section.parts.push(Part::Table(table(kept)));
+        }
         let at_limit = kept.watched.iter().flat_map(|one| {
             one.at_limit.iter().map(move |limit| format!("{} was at its limit: {limit}.", one.name))
         });
-        let machine = kept.machine.at_limit.iter();
+        let machine = kept.at_limit.iter();
         let machine = machine.map(|limit| format!("The machine was at its limit: {limit}."));
         section.parts.extend(at_limit.chain(machine).map(|text| Part::Text(Tone::Warn, text)));
         let remarks = kept.remarks.iter().map(|text| Part::Text(Tone::Plain, text.clone()));
         section.parts.extend(remarks);
     }
-    (!section.parts.is_empty()).then_some(section)
+    section
 }
 
 /// Names of what was watched, the target first, with their places in the lines.
@@ -232,7 +305,7 @@ fn plot(
 }
 
 /// Busy share of the machine's processors: of each one if there are few, of the busiest and of all otherwise.
-fn cores_plot(resources: &Resources) -> Option<Part> {
+fn cores_plot(resources: &Resources, mark: &str) -> Option<Part> {
     let number = resources.lines.first()?.machine.cores_busy.len();
     let text: fn(f64) -> String = |percent| format!("{} %", significant(percent));
     let of = |take: &dyn Fn(&[Option<f64>]) -> Option<f64>| -> Vec<Option<f64>> {
@@ -243,7 +316,7 @@ fn cores_plot(resources: &Resources) -> Option<Part> {
     if number <= TONES.len() {
         for (core, tone) in TONES.iter().enumerate().take(number) {
             let values = of(&|cores| cores.get(core).copied().flatten());
-            let values = Values::new(&format!("core_{core}"), values);
+            let values = Values::new(&format!("{mark}core_{core}"), values);
             shown.push((Line::new(&format!("processor {core}"), tone, values), text));
         }
     } else {
@@ -252,10 +325,17 @@ fn cores_plot(resources: &Resources) -> Option<Part> {
             let online: Vec<f64> = cores.iter().flatten().copied().collect();
             (!online.is_empty()).then(|| online.iter().sum::<f64>() / online.len() as f64)
         });
-        shown.push((Line::new("busiest processor", "max", Values::new("core_max", busiest)), text));
-        shown.push((Line::new("all processors", "cpu", Values::new("core_mean", mean)), text));
+        shown.push((
+            Line::new("busiest processor", "max", Values::new(&format!("{mark}core_max"), busiest)),
+            text,
+        ));
+        shown.push((
+            Line::new("all processors", "cpu", Values::new(&format!("{mark}core_mean"), mean)),
+            text,
+        ));
     }
-    over_time(resources, ("cores", "Busy processors of the machine, %", "%"), shown)
+    let id = format!("{mark}cores");
+    over_time(resources, (&id, "Busy processors of the machine, %", "%"), shown)
 }
 
 fn over_time(
@@ -314,7 +394,7 @@ fn twin(resources: &Resources, shown: &[Shown]) -> Table {
     table
 }
 
-fn table(watched: &[WatchedResult]) -> Table {
+fn table(machine: &Machine<'_>) -> Table {
     let heads = [
         "",
         "found by",
@@ -328,7 +408,7 @@ fn table(watched: &[WatchedResult]) -> Table {
         "#sent, mean",
     ];
     let mut table = Table::new(&heads).captioned("Over the measured stretch");
-    for (index, one) in watched.iter().enumerate() {
+    for (index, one) in machine.watched.iter().enumerate() {
         let index = index.to_string();
         let cell = |level: Option<Level>,
                     name: &'static str,
@@ -336,7 +416,8 @@ fn table(watched: &[WatchedResult]) -> Table {
                     text: fn(f64) -> String| {
             Cell::or_unknown(level, |level| {
                 let value = if at == "max" { level.max } else { level.mean };
-                Cell::number(value, text(value)).from(&["resources", "watched", &index, name, at])
+                let place = [&machine.at[..], &[&index, name, at]].concat();
+                Cell::number(value, text(value)).from(&place)
             })
         };
         let cells = vec![

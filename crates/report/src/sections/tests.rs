@@ -335,3 +335,61 @@ fn traces_of_the_slowest_requests_are_links() {
     assert!(matches!(rows[0].cells.last(), Some(Cell::Link { url: own, .. }) if *own == url));
     assert_eq!(rows[1].cells.last(), Some(&Cell::Unknown));
 }
+
+/// Lines of a machine that an agent watched are in a section with its name, and in no plot of the coordinator's machine.
+#[test]
+fn each_watched_machine_has_a_section_of_its_own() {
+    use plimsoll_record::resources::{
+        MachineSecond, ResourceLine, ResourcesResult, WatchedResult, WatchedSecond, WatcherResult,
+    };
+    let name = "db: mysqld".to_owned();
+    let watcher = |agent: &str, file: Option<&str>| WatcherResult {
+        agent: agent.to_owned(),
+        host: format!("{agent}-host"),
+        file: file.map(str::to_owned),
+        watched: vec![WatchedResult { name: name.clone(), ..WatchedResult::default() }],
+        ..WatcherResult::default()
+    };
+    let lost = WatcherResult {
+        trouble: Some("it has been silent for 10 s".to_owned()),
+        until_s: Some(3.0),
+        ..watcher("cache", None)
+    };
+    let mut record = samples::good();
+    record.job_results.put(ResourcesResult {
+        watchers: vec![watcher("db", Some("resources-db.ndjson")), lost],
+        ..ResourcesResult::default()
+    });
+    let mut course = course(&samples::seconds()[1..]);
+    let line = ResourceLine {
+        at_s: 1.0,
+        span_s: 1.0,
+        watched: vec![WatchedSecond {
+            name: name.clone(),
+            cpu_user_s: Some(0.5),
+            cpu_system_s: Some(0.25),
+            ..WatchedSecond::default()
+        }],
+        machine: MachineSecond { cores_busy: vec![Some(0.75)], ..MachineSecond::default() },
+    };
+    let mut resources = Resources::default();
+    resources.push(line);
+    course.watchers.insert("resources-db.ndjson".to_owned(), resources);
+    let sheet = sheet(&record, &course, &[Forms::LOAD]);
+    assert!(sheet.section("resources").is_none(), "the coordinator's machine was not watched");
+    let db = sheet.section("resources-1").unwrap();
+    assert_eq!(db.title, "Resources of db-host, watched by agent db");
+    let plots: Vec<&Plot> = db
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Plot(plot) => Some(&**plot),
+            _ => None,
+        })
+        .collect();
+    let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
+    assert_eq!(ids, ["resources-1-cpu", "resources-1-cores"]);
+    assert_eq!(first_table(db).rows[0].cells[0], Cell::text("db: mysqld"));
+    let text = texts(&sheet, "resources-2");
+    assert!(text.contains("its figures end at 3.0 s: it has been silent for 10 s"), "{text}");
+}

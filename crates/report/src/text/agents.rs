@@ -5,7 +5,7 @@ use crate::page::{Column, Page, Tone};
 use crate::plain::{clip, printable};
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::RunRecord;
-use plimsoll_record::fleet::{AgentResult, FleetResult};
+use plimsoll_record::fleet::{AgentResult, FleetResult, Role};
 
 /// Agents that have a line; the record holds all of them.
 const LINES_MAX: usize = 20;
@@ -51,22 +51,40 @@ fn shown(fleet: &FleetResult, is_verbose: bool) -> (Vec<&AgentResult>, usize) {
         return (agents, 0);
     }
     let is_well = |agent: &&AgentResult| {
-        agent.figures.is_some() && agent.verdict.is_none_or(|kind| kind == VerdictKind::Valid)
+        let is_whole = agent.figures.is_some() || is_watching(agent);
+        is_whole && agent.verdict.is_none_or(|kind| kind == VerdictKind::Valid)
     };
     agents.sort_by_key(is_well);
     let left_out = agents.split_off(LINES_MAX).len();
     (agents, left_out)
 }
 
+/// Returns true for an agent that has watched to the end.
+fn is_watching(agent: &AgentResult) -> bool {
+    agent.role == Role::Watch && agent.trouble.is_none()
+}
+
 fn row(agent: &AgentResult) -> (Vec<String>, Tone) {
     let name = clip(&printable(&agent.name), NAME_CHARS_MAX);
+    if agent.role == Role::Watch {
+        let dashes = std::iter::repeat_n("-".to_owned(), 9);
+        let (state, tone) = match is_watching(agent) {
+            true => ("watch", Tone::Plain),
+            false => ("watch, lost", Tone::Warn),
+        };
+        return (std::iter::once(format!("{name} ({state})")).chain(dashes).collect(), tone);
+    }
     let Some(own) = &agent.figures else {
         let dashes = std::iter::repeat_n("-".to_owned(), 9);
         return (std::iter::once(format!("{name} (lost)")).chain(dashes).collect(), Tone::Bad);
     };
     let is_limited = agent.verdict == Some(VerdictKind::GeneratorLimited);
     let cells = [
-        if is_limited { format!("{name} (limited)") } else { name },
+        match (is_limited, agent.role) {
+            (true, _) => format!("{name} (limited)"),
+            (false, Role::Feed) => format!("{name} (feed)"),
+            (false, _) => name,
+        },
         count(own.sent),
         count(own.ok),
         count(own.failed),

@@ -4,7 +4,7 @@ use crate::number::{bytes, count, significant};
 use crate::page::{Page, Tone};
 use crate::plain::{clip, printable};
 use plimsoll_record::RunRecord;
-use plimsoll_record::resources::{GENERATOR, Level, WatchedResult};
+use plimsoll_record::resources::{GENERATOR, Level, WatchedResult, WatcherResult, name_with_agent};
 
 /// Things that have a line; the record holds all of them.
 const LINES_MAX: usize = 8;
@@ -19,7 +19,8 @@ const FAULTS_MIN: f64 = 1.0;
 pub fn watched(page: &mut Page<'_>, record: &RunRecord) {
     let Some(resources) = record.job_results.resources() else { return };
     let mut lines: Vec<(String, Tone)> = Vec::new();
-    for one in &resources.watched {
+    let elsewhere = resources.watchers.iter().flat_map(|watcher| &watcher.watched);
+    for one in resources.watched.iter().chain(elsewhere) {
         let is_shown = page.is_verbose() && one.name != GENERATOR || !one.at_limit.is_empty();
         if is_shown {
             let tone = if one.at_limit.is_empty() { Tone::Plain } else { Tone::Warn };
@@ -32,13 +33,50 @@ pub fn watched(page: &mut Page<'_>, record: &RunRecord) {
         lines.push((format!("{left_out} more in the record"), Tone::Plain));
     }
     if !resources.machine.at_limit.is_empty() {
-        let text = format!("machine: at its limit: {}", limits(&resources.machine.at_limit));
+        let name = match resources.watchers.is_empty() {
+            true => "machine".to_owned(),
+            false => format!("machine {} (coordinator)", printable(&record.machine.hostname)),
+        };
+        let text = format!("{name}: at its limit: {}", limits(&resources.machine.at_limit));
         lines.push((text, Tone::Warn));
+    }
+    for watcher in &resources.watchers {
+        lines.extend(machine_line(watcher, page.is_verbose()));
+        lines.extend(
+            watcher
+                .remarks
+                .iter()
+                .map(|remark| (printable(&name_with_agent(&watcher.agent, remark)), Tone::Warn)),
+        );
     }
     lines.extend(resources.remarks.iter().map(|remark| (printable(remark), Tone::Warn)));
     for (index, (text, tone)) in lines.iter().enumerate() {
         page.entry(if index == 0 { "Watched" } else { "" }, text, *tone);
     }
+}
+
+/// `machine db-host (agent db): 3.20 of 8 processors busy`, if it was at a limit or the page is verbose.
+fn machine_line(watcher: &WatcherResult, is_verbose: bool) -> Option<(String, Tone)> {
+    let machine = &watcher.machine;
+    if machine.at_limit.is_empty() && !is_verbose {
+        return None;
+    }
+    let cores: Vec<f64> = machine.cores_busy.iter().flatten().map(|core| core.mean).collect();
+    let busy: f64 = cores.iter().sum();
+    let mut text = format!(
+        "machine {} (agent {}): {busy:.2} of {} processors busy",
+        printable(&watcher.host),
+        clip(&printable(&watcher.agent), NAME_CHARS_MAX),
+        cores.len()
+    );
+    if cores.is_empty() {
+        text = format!("machine {} (agent {}): unknown", watcher.host, watcher.agent);
+    }
+    if !machine.at_limit.is_empty() {
+        text += &format!("; at its limit: {}", limits(&machine.at_limit));
+    }
+    let tone = if machine.at_limit.is_empty() { Tone::Plain } else { Tone::Warn };
+    Some((text, tone))
 }
 
 fn limits(reached: &[String]) -> String {
@@ -119,7 +157,8 @@ mod tests {
         };
         let remarks = vec!["db: no process any more, process 12 ended, at 3.0 s".to_owned()];
         let watched = vec![nginx, unknown, generator];
-        let resources = ResourcesResult { samples: 3, watched, machine, remarks };
+        let resources =
+            ResourcesResult { samples: 3, watched, machine, remarks, watchers: Vec::new() };
         let at_limit = "Watched    nginx: CPU 1.97 of 2 cores (max 2.00), memory 81.2 MB, 2.00 MB/s written to disk, 3\n\
              \x20          processes; at its limit: CPU 1.97 of 2 cores\n";
         let machine = "           machine: at its limit: all 2 processors, 99 % busy\n\
@@ -128,5 +167,44 @@ mod tests {
         let unknown = "           db: CPU unknown, memory unknown\n";
         assert_eq!(page(resources, true), format!("{at_limit}{unknown}{machine}"));
         assert_eq!(page(ResourcesResult::default(), true), "");
+    }
+
+    /// The machine of the coordinator is never taken for one that an agent watched.
+    #[test]
+    fn each_machine_is_named() {
+        let at_limit = |limit: &str| MachineResult {
+            cores_busy: vec![level(0.99, 1.0), level(0.5, 1.0)],
+            at_limit: vec![limit.to_owned()],
+            ..MachineResult::default()
+        };
+        let watcher = WatcherResult {
+            agent: "db".to_owned(),
+            host: "db-host".to_owned(),
+            watched: vec![WatchedResult {
+                name: name_with_agent("db", "mysqld"),
+                cpu_cores: level(0.5, 0.6),
+                ..WatchedResult::default()
+            }],
+            machine: at_limit("processor 0, 99 % busy"),
+            remarks: vec!["mysqld: runs again, process 7, at 2.0 s".to_owned()],
+            ..WatcherResult::default()
+        };
+        let resources = ResourcesResult {
+            samples: 3,
+            machine: at_limit("processor 1, 98 % busy"),
+            watchers: vec![watcher],
+            ..ResourcesResult::default()
+        };
+        let host = crate::samples::good().machine.hostname;
+        let text = page(resources, true);
+        for line in [
+            "db: mysqld: CPU 0.50 cores (max 0.60), memory unknown",
+            &format!("machine {host} (coordinator): at its limit: processor 1, 98 % busy"),
+            "machine db-host (agent db): 1.49 of 2 processors busy; at its limit: processor 0, 99 % busy",
+            "db: mysqld: runs again, process 7, at 2.0 s",
+        ] {
+            let joined: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains(line), "{line}\n{text}");
+        }
     }
 }

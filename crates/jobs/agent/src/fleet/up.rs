@@ -238,7 +238,7 @@ impl UpArgs {
             ..BusFlags::default()
         };
         let connection = flags.connect("plimsoll fleet", BUS_WITHIN)?;
-        let wanted = Wanted { agents: self.local as usize, within: AGENTS_WITHIN };
+        let wanted = Wanted { agents: self.local as usize, watchers: 0, within: AGENTS_WITHIN };
         let mut failed = None;
         let processes = std::cell::RefCell::new((processes, &mut failed));
         let is_over = || {

@@ -42,7 +42,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     let settled = settled.max(1) as f64;
     let trouble = feed.trouble();
     let unread = unread(task, &position);
-    let read_enough = unread.is_none() || feed.settings.may_end_early;
+    let read_enough = unread.is_none() || feed.may_end_early();
     // What was fed by an earlier run may be all that there is; an input without operations is somebody's mistake.
     let passed_over = position.skipped + position.elsewhere;
     let empty = operations == 0 && position.at_end && passed_over == 0 && tally.left == 0;

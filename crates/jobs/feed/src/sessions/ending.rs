@@ -109,7 +109,7 @@ impl FeedSessions {
         self.tally.window = self.window.size();
         (self.tally.shrinks, self.tally.pauses) = (self.window.shrinks(), self.circuit.opened());
         let feed = &self.feed;
-        let may_end = feed.settings.may_end_early && !feed.is_stopped();
+        let may_end = feed.may_end_early() && !feed.is_stopped();
         for slot in self.slots.held() {
             let never_sent = slot.last.is_none() && slot.stage != Stage::UnderWay;
             if may_end && never_sent {

@@ -6,10 +6,10 @@ use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
-use plimsoll_fleet::coordinator::{AgentReport, of_agents};
+use plimsoll_fleet::coordinator::{AgentReport, WatcherReport, of_agents};
 use plimsoll_fleet::gathering::Figures;
 use plimsoll_fleet::place::{AgentPost, Place, place};
-use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult};
+use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult, Role};
 use plimsoll_record::{JobResults, RunRecord};
 
 /// Adds the agents of a run to its results. Without agents there is nothing to add.
@@ -26,14 +26,30 @@ pub(super) fn put(
         }
         Place::Coordinator(post) => post,
     };
-    let (reports, troubles) = post.finish();
+    let (mut reports, mut troubles) = post.finish();
+    // Agents that feed beside the load, if there are any.
+    let feeding = post.second_group().map(|feed| feed.finish());
+    let (feeding, more) = feeding.unwrap_or_default();
+    troubles.extend(more);
+    let watchers = post.watchers();
+    // The load is whole without them: the verdict stays.
+    warnings.extend(watchers.iter().filter_map(WatcherReport::warning));
     let of = reports.len();
-    let mut skews_ms: Vec<f64> = reports.iter().map(skew_ms).collect();
+    let mut skews_ms: Vec<f64> = reports.iter().chain(&feeding).map(skew_ms).collect();
     skews_ms.sort_by(f64::total_cmp);
-    let p99 = (of * 99).div_ceil(100).clamp(1, of.max(1)) - 1;
+    let all = skews_ms.len();
+    let p99 = (all * 99).div_ceil(100).clamp(1, all.max(1)) - 1;
     let fleet = FleetResult {
         run: post.run().to_owned(),
-        agents: (1..).zip(&reports).map(|(number, report)| agent(report, number, of)).collect(),
+        agents: (1..)
+            .zip(&reports)
+            .map(|(number, report)| agent(report, number, of))
+            .chain((1..).zip(&feeding).map(|(number, report)| AgentResult {
+                role: Role::Feed,
+                ..agent(report, number, feeding.len())
+            }))
+            .chain(watchers.iter().map(watcher))
+            .collect(),
         start_skew_p99_ms: skews_ms.get(p99).copied().unwrap_or(0.0),
         start_skew_max_ms: skews_ms.last().copied().unwrap_or(0.0),
         bus_sent_bytes: post.bytes().0,
@@ -42,6 +58,7 @@ pub(super) fn put(
     };
     warnings.extend(fleet.apart());
     results.put(fleet);
+    reports.extend(feeding);
     reports
 }
 
@@ -72,7 +89,7 @@ pub(super) fn report(finished: &Finished, own: Figures, should_be: bool) -> Resu
     if should_be && finished.folder.is_none() {
         anyhow::bail!("the agent's record could not be written; see its log");
     }
-    Ok(post.finish(finished.record.verdict.clone(), own)?)
+    Ok(post.finish(finished.record.verdict.clone(), Some(own))?)
 }
 
 /// The verdict of the run, once its agents have judged their parts.
@@ -115,6 +132,7 @@ fn agent(report: &AgentReport, number: usize, of: usize) -> AgentResult {
     AgentResult {
         name: report.name.clone(),
         host: report.machine.hostname.clone(),
+        role: Role::Load,
         part: format!("{number}/{of}"),
         cpus: report.machine.cpus,
         figures: report.figures.as_ref().map(figures),
@@ -123,6 +141,24 @@ fn agent(report: &AgentReport, number: usize, of: usize) -> AgentResult {
         start_late_ms: ms(report.late_ns),
         trouble: report.trouble.clone(),
         verdict: report.verdict.as_ref().map(|verdict| verdict.kind),
+    }
+}
+
+/// An agent that watches.
+fn watcher(report: &WatcherReport) -> AgentResult {
+    let (clock, cpus) = match &report.watches {
+        Some(watches) => (watches.clock, watches.machine.cpus),
+        None => ((0, 0), 0),
+    };
+    AgentResult {
+        name: report.name.clone(),
+        host: report.host.clone(),
+        role: Role::Watch,
+        cpus,
+        clock_ahead_ms: clock.0 as f64 / MILLISECOND_NS as f64,
+        round_trip_ms: ms(clock.1),
+        trouble: report.trouble.clone(),
+        ..AgentResult::default()
     }
 }
 

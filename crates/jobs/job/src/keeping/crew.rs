@@ -4,7 +4,7 @@
 //! together goes back to them, so that all take the next step from the same counts.
 
 use super::Keeping;
-use super::phase::key_of;
+use super::phase::{FromStart, key_of};
 use anyhow::{Result, bail};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
@@ -126,7 +126,8 @@ impl<'a, 'p, F> Staff<'a, 'p, F> {
     ) -> Result<Shift> {
         let mut look = |known: &[Window]| lookout.is_bad(known);
         let Keeping { sink, stop, .. } = &mut self.keeping;
-        let conducted = post.conduct(key_of(plan), *sink, self.progress, &mut look, stop);
+        let mut sink = FromStart { inner: &mut **sink, plan };
+        let conducted = post.conduct(key_of(plan), &mut sink, self.progress, &mut look, stop);
         let conducted = match conducted {
             Ok(conducted) => conducted,
             // What earlier orders measured is kept and shown.

@@ -38,9 +38,9 @@ impl Keeping<'_> {
                 if let Some(start_ns) = plan.part.start_ns {
                     post.not_before(start_ns);
                 }
-                let conducted =
-                    post.conduct(key_of(plan), self.sink, progress, &mut |_| false, &self.stop)?;
-                Ok(conducted.end)
+                let mut sink = FromStart { inner: self.sink, plan };
+                let (stop, key) = (&self.stop, key_of(plan));
+                Ok(post.conduct(key, &mut sink, progress, &mut |_| false, stop)?.end)
             }
         }
     }
@@ -68,7 +68,7 @@ impl Keeping<'_> {
     ) -> Result<RunEnd> {
         let mut own = plan.clone();
         own.part.agreement = Some(post.agreement(key_of(plan)));
-        post.begins(plan.part.end_early.clone());
+        post.begins(own.part.end_early.get_or_insert_default().clone());
         let mut sink = AgentSink { inner: self.sink, post, warmup_ns: plan.warmup_ns };
         let ended = run(&own, protocol, sessions, &mut sink, progress, &self.stop);
         match &ended {
@@ -96,6 +96,27 @@ pub(super) fn key_of(plan: &ShardPlan) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// Moves the agreed start of a phase to that of the measured stretch, from which all seconds of the run count.
+pub(super) struct FromStart<'a> {
+    pub inner: &'a mut (dyn Sink + Send),
+    pub plan: &'a ShardPlan,
+}
+
+impl Sink for FromStart<'_> {
+    fn counts_from(&mut self, agreed_ns: u64) {
+        let (warmup_ns, offset_ns) = (self.plan.warmup_ns, self.plan.part.offset_ns);
+        self.inner.counts_from(agreed_ns.saturating_add(warmup_ns).saturating_sub(offset_ns));
+    }
+
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.inner.interval(interval)
+    }
+
+    fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
+        self.inner.failure(sample)
+    }
 }
 
 /// Counts along what passes, to prove that it is the whole.
