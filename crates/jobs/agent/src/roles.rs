@@ -3,10 +3,10 @@
 use crate::build;
 use crate::coordinate::{AGENTS_MAX, note_watchers};
 use crate::flags::FleetFlags;
-use crate::words::{Packed, pack};
+use crate::words::{Packed, To, pack};
 use anyhow::{Context as _, Result};
 use clap::{Args, FromArgMatches as _};
-use plimsoll_bus::{Bus, Nats};
+use plimsoll_bus::Bus as _;
 use plimsoll_fleet::hall::{Wanted, find, process_number};
 use plimsoll_fleet::message::{Here, Role};
 use plimsoll_fleet::place::{CoordinatorPost, Place, Refused, Setting, start_together, take_place};
@@ -53,7 +53,7 @@ pub fn run_roles(roles: &Roles<'_>, program: &Program) -> Result<u8> {
     let parser = (program.parser)();
     let packed = |words: &[String]| -> Result<Packed> {
         let name = words.first().map_or("", String::as_str);
-        pack(parser.find_subcommand(name).context("its command")?, words)
+        pack(parser.find_subcommand(name).context("its command")?, words, To::Agents)
     };
     let (feed, load) = (packed(roles.feed)?, packed(roles.load)?);
     let [feeders, loaders] = begin(&flags.fleet, (agents, feeding), [feed, load])?;
@@ -95,8 +95,7 @@ fn begin(
     [feed, load]: [Packed; 2],
 ) -> Result<[Arc<CoordinatorPost>; 2]> {
     let own = process_number();
-    let bus: Arc<Nats> =
-        flags.at.connect(&format!("plimsoll coordinator {own:016x}"), Duration::ZERO)?;
+    let bus = flags.at.connect(&format!("plimsoll coordinator {own:016x}"), Duration::ZERO)?;
     // Both groups have the same inbox: each takes what comes from its own agents.
     let inboxes =
         [bus.subscribe(&flags.at.fleet.inbox(own))?, bus.subscribe(&flags.at.fleet.inbox(own))?];

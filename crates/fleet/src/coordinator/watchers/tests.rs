@@ -67,12 +67,12 @@ impl Process {
                     self.member.watch(Machine::default(), ResourcesResult::default());
                 }
                 Order::MeasuredFrom { at_ns } => self.origin_ns = Some(at_ns),
-                Order::Plan(_) => self.member.at_line("key".to_owned(), Machine::default()),
+                Order::Plan(_) => self.member.at_line("key".to_owned(), Machine::default(), now_ns),
                 Order::Stop => {
                     self.look(now_ns);
                     self.member.watched(ResourcesResult::default()).unwrap();
                     let verdict = Verdict::new(VerdictKind::Valid, Vec::new());
-                    self.member.say(&Up::Finished { verdict }).unwrap();
+                    self.member.say(&Up::Finished { verdict, figures: None }).unwrap();
                 }
                 Order::Abort { why } => {
                     self.is_over = true;
@@ -218,9 +218,9 @@ impl World {
     /// Ends the phase of the load, and waits for what the agents still have to report.
     fn end(&mut self) -> Vec<String> {
         let end = RunEnd::default();
-        self.processes[0].member.ended(Ok((&end).into())).unwrap();
+        self.processes[0].member.ended(Ok((&end).into()), Vec::new()).unwrap();
         let verdict = Verdict::new(VerdictKind::Valid, Vec::new());
-        self.processes[0].member.say(&Up::Finished { verdict }).unwrap();
+        self.processes[0].member.say(&Up::Finished { verdict, figures: None }).unwrap();
         self.until(SECOND_NS * 5, |world| {
             world.events.iter().any(|event| matches!(event, Event::Ended(_)))
         });
@@ -324,7 +324,7 @@ fn an_agent_that_cannot_watch_is_left_out_unless_it_is_needed() {
 fn an_agent_that_watches_and_sends_load_is_lost() {
     let mut world = World::of(&[0], 0);
     world.start();
-    let ended = Ended { phase: 0, seconds: 0, end: Err("x".to_owned()) };
+    let ended = Ended { phase: 0, seconds: 0, end: Err("x".to_owned()), windows: Vec::new() };
     world.processes[1].member.say(&Up::Ended(Box::new(ended))).unwrap();
     world.run_for(SECOND_NS);
     let report = &world.coordinator.watcher_reports()[0];

@@ -130,7 +130,8 @@ impl Crew {
         let inbox = bus.subscribe(&fleet.inbox(own))?;
         let children = self.children.clone();
         let has_ended = || lock(&children).iter_mut().any(|one| one.has_ended());
-        let wanted = Wanted { agents: lock(&self.children).len(), within: READY_WITHIN };
+        let wanted =
+            Wanted { agents: lock(&self.children).len(), watchers: 0, within: READY_WITHIN };
         let is_over = || signals::is_stopped() || has_ended();
         let note = &mut |line: &str| note(&format!("plimsoll: {line}"));
         let found = find(&*bus, (&fleet, own), &build::own()?, wanted, &is_over, note);
@@ -147,6 +148,7 @@ impl Crew {
             own,
             inbox,
             agents,
+            watchers: 0,
             run: format!("{own:016x}"),
             words: packed.words,
             files: packed.files,
