@@ -1,8 +1,8 @@
 //! Runs that cannot take place: one clear line, before any load.
 
 use super::{Fleet, record};
+use crate::certificates::Authority;
 use crate::process::{Ended, Place};
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 /// One line on stderr that holds these words, within ten seconds, and no request at the target.
@@ -76,10 +76,11 @@ fn an_agent_of_another_build_is_refused_with_both_named() {
     let mut fleet = Fleet::of(Place::new(), 0, &["null"]);
     // The same program with something behind its end is another file.
     let other = fleet.place.path().join("other");
-    let mut bytes = std::fs::read(env!("CARGO_BIN_EXE_plimsoll")).unwrap();
-    bytes.extend_from_slice(b"other");
-    std::fs::write(&other, bytes).unwrap();
-    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Another process writes it: a file that this one has open for writing is busy in each process that a test starts meanwhile.
+    let script = format!("cp '{}' other && printf other >> other", env!("CARGO_BIN_EXE_plimsoll"));
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(script).current_dir(fleet.place.path());
+    assert!(shell.status().unwrap().success());
     let bus = fleet.bus();
     let command = fleet.place.program(&other, ["agent", "--bus", &bus, "--name", "old"]);
     let agent = crate::process::Running::start(command, b"");
@@ -131,4 +132,36 @@ fn without_a_bus_the_way_to_start_one_is_named() {
     refused(&fleet, &ended, 4, &["no NATS server at", "plimsoll serve nats"]);
     let ended = fleet.place.run(["load", &url, "--agents", "1"]);
     refused(&fleet, &ended, 64, &["--bus"]);
+}
+
+/// An agent and a coordinator without the right credentials, or with a certificate that does not hold: one line each, at once.
+#[test]
+fn credentials_and_certificates_that_do_not_hold_are_one_line_of_agent_and_coordinator() {
+    let place = Place::new();
+    let guarded = crate::bus::Server::start(&place, "authorization { token: sesame }");
+    let authority = Authority::new("bus");
+    let ca = place.file("ca.pem", authority.pem()).display().to_string();
+    let expired = authority.expired(&["127.0.0.1"]);
+    let pem = place.file("server.pem", &expired.certificate).display().to_string();
+    let key = place.file("server.key", &expired.key).display().to_string();
+    let config = format!("tls {{ cert_file: \"{pem}\", key_file: \"{key}\" }}");
+    let secured = crate::bus::Server::start(&place, &config);
+    let wrong = place.file("token", "sesame-wrong\n").display().to_string();
+    let guarded = format!("nats://127.0.0.1:{}", guarded.port);
+    let secured = format!("tls://127.0.0.1:{}", secured.port);
+    let url = "http://127.0.0.1:9/";
+    for (flags, word) in [
+        (vec!["--bus", &guarded], "requires credentials"),
+        (vec!["--bus", &guarded, "--bus-token-file", &wrong], "rejects the token"),
+        (vec!["--bus", &secured, "--bus-cacert", &ca], "has expired"),
+    ] {
+        for job in [&["agent", "--name", "a"][..], &["load", url, "--agents", "1"]] {
+            let ended = place.run([job, &flags[..]].concat());
+            assert_eq!(ended.code, Some(4), "{job:?}: {}", ended.stderr);
+            assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+            assert!(ended.stderr.contains(word), "{job:?}: {}", ended.stderr);
+            assert!(!ended.stderr.contains("sesame"), "a secret in {}", ended.stderr);
+            assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
+        }
+    }
 }

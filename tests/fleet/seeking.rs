@@ -52,7 +52,8 @@ fn agents_find_a_known_line_and_each_follows_the_same_search() {
     }
 
     let folders = [folder_a, folder_b].map(|folder| folder.display().to_string());
-    let merged = fleet.place.start(["report", "--merge", &folders[0], &folders[1], "--json", "-"]);
+    let merged =
+        fleet.place.start(["report", "--merge", &folders[0], &folders[1], "--format", "json"]);
     let merged = record(&merged.wait(PATIENCE));
     assert_eq!(&merged["seek"], seek);
     assert_eq!(merged["verdict"], whole["verdict"]);
@@ -130,7 +131,8 @@ fn blocks_of_a_comparison_are_runs_of_the_agents() {
 #[test]
 fn feedsims_load_comes_from_agents_to_servers_that_run() {
     let fleet = Fleet::of(Place::busy(), 2, &["rank"]);
-    let url = fleet.target.url.clone();
+    // It names its address twice: for frames, then for HTTP.
+    let url = fleet.target.url.replacen("http://", "rank://", 1);
     let out = fleet.place.path().join("table.csv").display().to_string();
     let fixed = ["rank", "--target", &url, "-q", "6", "-d", "3", "-w", "1", "-o", &out];
     let ended = fleet.run(&fixed);

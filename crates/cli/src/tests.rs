@@ -11,6 +11,20 @@ fn the_command_line_is_sound() {
     parser().debug_assert();
 }
 
+/// Flags that several commands share must not bring their own text along: each command says what it does, and no two the same.
+#[test]
+fn each_command_has_an_about_of_its_own() {
+    let mut seen = BTreeMap::new();
+    for command in parser().get_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        assert!(!about.is_empty(), "{} has no about", command.get_name());
+        assert!(!about.contains("Flags"), "{}: {about}", command.get_name());
+        if let Some(other) = seen.insert(about.clone(), command.get_name().to_owned()) {
+            panic!("{other} and {}: {about}", command.get_name());
+        }
+    }
+}
+
 /// The name of a command, without that of the program.
 fn name(command: &Command) -> String {
     let name = command.get_bin_name().unwrap_or_default();

@@ -5,7 +5,7 @@ mod settled;
 mod watchers;
 mod windows;
 
-use crate::gathering::Figures;
+use crate::figures::Figures;
 use crate::link::{Link, LinkError, Packet};
 use crate::message::{Down, Here, Plan, Ready, Up};
 use phase::Phase;

@@ -16,6 +16,7 @@
 
 pub mod coordinator;
 pub mod end;
+pub mod figures;
 pub mod files;
 pub mod gathering;
 pub mod hall;

@@ -1,7 +1,7 @@
 //! Messages between coordinator and agents.
 
 use crate::end::EndLine;
-use crate::gathering::Figures;
+use crate::figures::Figures;
 use plimsoll_core::interval::IntervalLine;
 use plimsoll_core::record::{FailureSample, Machine};
 use plimsoll_core::schedule::Slice;
@@ -231,8 +231,8 @@ pub enum Down {
     },
     /// A finding of the coordinator's job, for all agents.
     Shared(Value),
-    /// The schedule of a phase ends before its time, because it is decided or because another part of the run has come to its end;
-    /// what was measured is whole all the same.
+    /// The schedule of a phase ends before its time, because it is decided or because another part of the run has come to its end.
+    /// The measurements are whole all the same.
     EndEarly {
         /// The phase.
         phase: u32,

@@ -3,6 +3,7 @@ use flate2::read::GzDecoder;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::rng::splitmix64;
+use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult};
 use plimsoll_record::{FailureSample, RunRecord, Sink as _, SloResult};
 use plimsoll_report::forms::Forms;
 use plimsoll_report::sections::{CLASSES_MAX, Course, sheet};
@@ -352,4 +353,37 @@ fn two_hours_at_one_second_are_at_most_1_5_megabytes() {
     let twin = page.split("id=\"plot-throughput\"").nth(1).unwrap();
     let twin = twin.split("</figure>").next().unwrap();
     assert_eq!(twin.matches("<tr").count(), 41);
+}
+
+/// Every agent is another one, some were lost, and each has a line of its own in the reasons.
+#[test]
+fn a_run_by_a_thousand_agents_and_two_hours_fit_into_1_5_megabytes_together() {
+    let agent = |number: u32| AgentResult {
+        name: format!("agent-{number}.rack-{}.example", number % 40),
+        host: format!("host-{number}"),
+        part: format!("{}/1000", number + 1),
+        figures: Some(AgentFigures {
+            sent: splitmix64(number.into()) % 1_000_000,
+            p95_ms: (splitmix64(number.into()) % 100_000) as f64 / 997.0,
+            ..AgentFigures::default()
+        }),
+        trouble: (number % 100 == 7).then(|| "it has been silent for 10 s".to_owned()),
+        ..AgentResult::default()
+    };
+    let agents: Vec<AgentResult> = (0..1000).map(agent).collect();
+    let lost = agents.iter().filter(|agent| agent.trouble.is_some());
+    let troubles = lost.map(|agent| format!("agent {}: it has been silent", agent.name)).collect();
+    let mut record = samples::good();
+    record.job_results.put(FleetResult { agents, troubles, ..FleetResult::default() });
+    let mut course = Course::default();
+    let seconds: Vec<Interval> = (0..40).map(busy).collect();
+    for index in 0..7_200u64 {
+        let mut second = seconds[(splitmix64(index) % 40) as usize].clone();
+        (second.from_ns, second.to_ns) = (index * 1_000_000_000, (index + 1) * 1_000_000_000);
+        course.interval(&second).unwrap();
+    }
+    let page = page(&record, &course);
+    assert!(page.len() <= 1_500_000, "{} bytes", page.len());
+    assert!(page.contains("agent-7.rack-7.example: it has been silent"));
+    assert!(page.contains("agent-199.rack-39.example"), "the first rows are shown");
 }

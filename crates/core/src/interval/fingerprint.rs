@@ -65,7 +65,8 @@ impl Fingerprint {
 
     fn histogram(&mut self, place: u64, histogram: &Histogram) {
         if !histogram.is_empty() {
-            histogram.cells().for_each(|(value_ns, count)| self.count(place, value_ns, count));
+            let key = splitmix64(place);
+            histogram.cells().for_each(|(value_ns, count)| self.count_at(key, value_ns, count));
         }
     }
 
@@ -118,12 +119,16 @@ impl Fingerprint {
         (0..).zip(counts).for_each(|(index, count)| self.count(0, index, count));
     }
 
-    #[inline]
     fn count(&mut self, place: u64, index: u64, count: u64) {
+        self.count_at(splitmix64(place), index, count);
+    }
+
+    #[inline]
+    fn count_at(&mut self, key: u64, index: u64, count: u64) {
         if count == 0 {
             return;
         }
-        let first = splitmix64(splitmix64(place) ^ index) | 1;
+        let first = splitmix64(key ^ index) | 1;
         let second = splitmix64(first) | 1;
         self.sums[0] = self.sums[0].wrapping_add(count.wrapping_mul(first));
         self.sums[1] = self.sums[1].wrapping_add(count.wrapping_mul(second));

@@ -6,7 +6,8 @@ use super::{
     CONFIRMED_NS, Coordinator, Event, LATE_MAX_NS, LEAD_EACH_NS, LEAD_NS, READY_WITHIN_NS, State,
     names,
 };
-use crate::gathering::{Figures, Gathering};
+use crate::figures::Figures;
+use crate::gathering::Gathering;
 use crate::message::{Down, Ended};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::{Interval, IntervalLine};

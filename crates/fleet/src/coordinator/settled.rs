@@ -1,7 +1,7 @@
 //! The end of a run: every agent has reported everything, or is lost.
 
 use super::{Agent, Coordinator, Event, State};
-use crate::gathering::Figures;
+use crate::figures::Figures;
 use crate::link::LinkError;
 use crate::message::Down;
 use plimsoll_core::record::Machine;

@@ -2,8 +2,8 @@
 
 use super::Refused;
 use crate::end::EndLine;
+use crate::figures::Figures;
 use crate::files::{FileError, Incoming};
-use crate::gathering::Figures;
 use crate::hall::{Called, FleetName};
 use crate::member::{Member, Order};
 use crate::message::{FileEntry, Plan, Up};

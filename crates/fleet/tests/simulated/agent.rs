@@ -8,7 +8,7 @@ use plimsoll_core::rng::Rng;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::RunEnd;
 use plimsoll_fleet::end::EndLine;
-use plimsoll_fleet::gathering::Figures;
+use plimsoll_fleet::figures::Figures;
 use plimsoll_fleet::member::{Member, Order};
 use plimsoll_fleet::message::Up;
 

@@ -1,6 +1,7 @@
 //! Flags of the bus, and of a job that agents carry out.
 
 use anyhow::Result;
+use clap::builder::Resettable;
 use clap::{Args, FromArgMatches as _};
 use plimsoll_bus::{Bounds, Bus, BusAddress, CredentialWords, Credentials};
 use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls, UnixBus};
@@ -146,7 +147,11 @@ pub struct FleetFlags {
 /// Adds the flags of a fleet to a command.
 #[must_use]
 pub fn with_fleet(command: clap::Command) -> clap::Command {
+    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+    // The flags bring a text of their own along, in the place of the command's.
     FleetFlags::augment_args(command)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long_about))
 }
 
 impl FleetFlags {

@@ -28,7 +28,7 @@ use plimsoll_core::verdict::{
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
-use plimsoll_fleet::gathering::Figures;
+use plimsoll_fleet::figures::Figures;
 use plimsoll_record::{FailureSample, JobResults, Judge, Rates, RunRecord, Sink, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
 use plimsoll_report::folder::{FAILURES, RunFolder};

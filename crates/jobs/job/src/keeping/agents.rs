@@ -7,7 +7,7 @@ use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_fleet::coordinator::{AgentReport, WatcherReport, of_agents};
-use plimsoll_fleet::gathering::Figures;
+use plimsoll_fleet::figures::Figures;
 use plimsoll_fleet::place::{AgentPost, Place, place};
 use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult, Role};
 use plimsoll_record::{JobResults, RunRecord};
