@@ -37,7 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["agents", bus, agents, seconds] => simulated(bus, agents.parse()?, seconds.parse()?),
-        ["coordinator", bus, agents] => coordinator(bus, agents.parse()?),
+        ["coordinator", bus, agents] => {
+            // A refused run is a row of the table, in the words that a user would read.
+            coordinator(bus, agents.parse()?)
+                .or_else(|error| Ok(writeln!(std::io::stderr(), "{error}")?))
+        }
         ["table", page, agents @ ..] => table(page, agents),
         _ => {
             Err("scale table PAGE AGENTS..., agents BUS AGENTS SECONDS, coordinator BUS AGENTS"
@@ -76,7 +80,13 @@ fn table(page: &str, agents: &[&str]) -> Result<(), Box<dyn Error>> {
         let _agents = Ended(side.args(["agents", &bus, count, &SECONDS.to_string()]).spawn()?);
         std::thread::sleep(Duration::from_secs(2));
         let done = Command::new(&own).args(["coordinator", &bus, count]).output()?;
-        let line: Value = serde_json::from_slice(&done.stdout)?;
+        let Ok(line) = serde_json::from_slice::<Value>(&done.stdout) else {
+            let why = String::from_utf8_lossy(&done.stderr);
+            let why = why.lines().last().unwrap_or("it printed nothing").replace('|', " ");
+            text +=
+                &format!("| {count} | the run was refused on this machine: {why} | | | | | | |\n");
+            continue;
+        };
         let number = |field: &str| line[field].as_f64().unwrap_or(f64::NAN);
         let each = number("agents") * number("seconds");
         text += &format!(
