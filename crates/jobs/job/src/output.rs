@@ -13,7 +13,7 @@ use plimsoll_report::naming::{Label, Naming, RunName};
 use plimsoll_resources::watch::Watch;
 use std::ffi::OsStr;
 use std::fs::Permissions;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -165,11 +165,25 @@ fn can_be_opened(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Tries of a folder that is gone each time.
+const TRIES: usize = 100;
+
 /// Tries a folder, and leaves nothing behind where it was not there.
 fn can_be_written(folder: &Path) -> std::io::Result<()> {
     let is_new = !folder.exists();
-    std::fs::create_dir_all(folder)?;
-    let tried = tempfile::tempdir_in(folder).map(drop);
+    let once = || {
+        std::fs::create_dir_all(folder)?;
+        tempfile::tempdir_in(folder).map(drop)
+    };
+    let mut tries = 0..TRIES;
+    let tried = loop {
+        let tried = once();
+        let is_gone = tried.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        // Another process that tries the same new folder may remove it in between.
+        if !is_gone || tries.next().is_none() {
+            break tried;
+        }
+    };
     if is_new {
         let _ = std::fs::remove_dir(folder);
     }
@@ -274,6 +288,21 @@ pub fn style(verbose: bool) -> plimsoll_report::text::Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two commands that start at once in a place without a folder of records.
+    #[test]
+    fn several_may_try_the_same_new_folder_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("runs");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..500).for_each(|_| can_be_written(&folder).unwrap()));
+            }
+        });
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(can_be_written(&file.join("runs")).is_err());
+    }
 
     #[test]
     fn a_file_is_put_whole_in_its_place() {
