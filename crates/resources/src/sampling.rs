@@ -54,12 +54,12 @@ pub struct Sampling {
 /// State that the run and the sampler share.
 #[derive(Debug, Default)]
 struct Shared {
-    told: Mutex<Told>,
+    times: Mutex<Times>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Times {
     /// Start of the measured stretch, ns on the monotonic clock.
     origin_ns: Option<u64>,
     /// End of the last second of the run that is over, ns since the start of the measured stretch.
@@ -69,8 +69,8 @@ struct Told {
 }
 
 impl Shared {
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,20 +108,20 @@ impl Sampling {
 
     /// Tells where the measured stretch starts, ns on the monotonic clock. A run of several parts tells it for each.
     pub fn measured_from(&self, origin_ns: u64) {
-        self.shared.told().origin_ns = Some(origin_ns);
+        self.shared.times().origin_ns = Some(origin_ns);
         self.shared.changed.notify_all();
     }
 
     /// True if the start of the measured stretch is known.
     #[must_use]
     pub fn knows_start(&self) -> bool {
-        self.shared.told().origin_ns.is_some()
+        self.shared.times().origin_ns.is_some()
     }
 
     /// Tells that a second of the run is over, with its end in ns since the start of the measured stretch.
     pub fn reached(&self, to_ns: u64) {
-        let mut told = self.shared.told();
-        told.reached_ns = told.reached_ns.max(to_ns);
+        let mut times = self.shared.times();
+        times.reached_ns = times.reached_ns.max(to_ns);
     }
 
     /// Ends with a last look. The measured stretch was `measured_ns` long.
@@ -131,7 +131,7 @@ impl Sampling {
     }
 
     fn end(&mut self, measured_ns: u64) -> Option<ResourcesResult> {
-        self.shared.told().end_ns = Some(measured_ns);
+        self.shared.times().end_ns = Some(measured_ns);
         self.shared.changed.notify_all();
         self.thread.take()?.join().ok()
     }
@@ -186,30 +186,30 @@ impl Sampler {
         let things = self.things();
         self.keep.iter_mut().for_each(|keep| keep.begin(&things));
         loop {
-            let told = self.wait();
+            let times = self.wait();
             let now_ns = now_ns();
-            if let Some(measured_ns) = told.end_ns {
+            if let Some(measured_ns) = times.end_ns {
                 let is_alone = self.early.is_empty() && self.account.is_empty();
                 if now_ns >= self.looked_ns + LAST_MIN_NS || is_alone {
-                    self.look(now_ns, &told);
+                    self.look(now_ns, &times);
                 }
-                return self.finish(&told, measured_ns);
+                return self.finish(&times, measured_ns);
             }
-            self.look(now_ns, &told);
+            self.look(now_ns, &times);
         }
     }
 
     /// Waits for the next look, or for the end.
-    fn wait(&self) -> Told {
-        let mut told = self.shared.told();
+    fn wait(&self) -> Times {
+        let mut times = self.shared.times();
         loop {
-            let due_ns = self.due_ns(told.origin_ns);
+            let due_ns = self.due_ns(times.origin_ns);
             let left_ns = due_ns.saturating_sub(now_ns());
-            if told.end_ns.is_some() || left_ns == 0 {
-                return *told;
+            if times.end_ns.is_some() || left_ns == 0 {
+                return *times;
             }
-            let waited = self.shared.changed.wait_timeout(told, Duration::from_nanos(left_ns));
-            told = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.shared.changed.wait_timeout(times, Duration::from_nanos(left_ns));
+            times = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -224,7 +224,7 @@ impl Sampler {
         }
     }
 
-    fn look(&mut self, now_ns: u64, told: &Told) {
+    fn look(&mut self, now_ns: u64, times: &Times) {
         let from_ns = std::mem::replace(&mut self.looked_ns, now_ns);
         let span_ns = now_ns - from_ns;
         let mut seen = self.looking.look(span_ns as f64 / 1e9);
@@ -234,12 +234,12 @@ impl Sampler {
             }
         }
         self.early.push_back(Stretch { from_ns, to_ns: now_ns, seen });
-        match told.origin_ns {
+        match times.origin_ns {
             Some(origin_ns) => self.keep_early(origin_ns),
             None if self.early.len() > WAITING_MAX => drop(self.early.pop_front()),
             None => {}
         }
-        self.account.reached(told.reached_ns as f64);
+        self.account.reached(times.reached_ns as f64);
     }
 
     /// Writes the lines that waited for the start of the measured stretch.
@@ -264,8 +264,8 @@ impl Sampler {
         }
     }
 
-    fn finish(mut self, told: &Told, measured_ns: u64) -> ResourcesResult {
-        let origin_ns = told.origin_ns.unwrap_or(self.began_ns);
+    fn finish(mut self, times: &Times, measured_ns: u64) -> ResourcesResult {
+        let origin_ns = times.origin_ns.unwrap_or(self.began_ns);
         self.keep_early(origin_ns);
         let at_s = |at_ns: u64| (at_ns as f64 - origin_ns as f64) / 1e9;
         let events =
