@@ -19,8 +19,9 @@ build:
 run: build
 	$(BIN) run quickstart
 
-# The tests of the program wait for their share of the machine themselves: tests/machine.rs.
-test: export RUST_TEST_THREADS ?= 64
+# The tests of the program wait for their share of the machine themselves (tests/machine.rs). Those that want it quiet wait longest,
+# about a hundred of them: with no more threads than that, few would be left for the others.
+test: export RUST_TEST_THREADS ?= 256
 test: test-tools
 	@CARGO=$(CARGO) ./.ci/tests
 
@@ -133,10 +134,10 @@ fleet-simulate: export MALLOC_TRIM_THRESHOLD_ ?= 1000000000
 fleet-simulate:
 	$(CARGO) test --release --locked --package plimsoll-fleet --test simulated -- --nocapture
 
-# A coordinator beside 10 to 3,000 simulated agents over a real nats-server (AGENTS='10 100'); two minutes on a quiet machine. Writes
+# A coordinator beside 10 to 10,000 simulated agents over a real nats-server (AGENTS='10 100'); five minutes on a quiet machine. Writes
 # its table into docs/scale.md.
 fleet-scale: test-tools
-	$(CARGO) run --release --locked --package plimsoll-fleet --example scale -- table docs/scale.md $(or $(AGENTS),10 100 300 1000 2000 3000)
+	$(CARGO) run --release --locked --package plimsoll-fleet --example scale -- table docs/scale.md $(or $(AGENTS),10 100 300 1000 2000 3000 5000 10000)
 
 # The engine, its codecs and its sessions on virtual time against peers that fail on purpose: SEEDS runs of each part. Writes its
 # tables into docs/reliability.md if all parts are run. PART=http2 runs one part, FROM=1000 begins at that seed, and PART=http2

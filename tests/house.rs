@@ -198,7 +198,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("hostile", "core engine zoo"),
     (
         "fuzzing",
-        "cli catalogue core documents elastic fbench feed html import job live outlets ranker record report search serving vespa visit voter voterdb wire workloads zoo",
+        "bus cli catalogue core documents elastic fbench feed fleet html import job live outlets ranker record report search serving vespa visit voter voterdb wire workloads zoo",
     ),
     (
         "cli",

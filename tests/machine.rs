@@ -1,13 +1,24 @@
-//! Who has the machine: tests that share it, a few for each core at once; then tests that measure time and use little of it, one for
-//! each core and one more; and at last those that need all of it.
+//! Places on the machine: tests that share it come first, a few for each core at once, and more while it is idle; then tests that measure
+//! time and use little of it, one for each core and one more; and at last those that need all of it.
 
+mod idle;
+
+use idle::Idle;
+use plimsoll_core::clock::{SECOND_NS, now_ns};
 use std::cell::Cell;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::io::Write as _;
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Places for each core: most tests take one, and wait for time to pass or for a program to answer.
 const PLACES_PER_CORE: usize = 4;
+/// Places beyond those, for each core, while the machine is idle for this share of a second: all that run wait for something.
+const MORE_PER_CORE: usize = 3;
+const IDLE: f64 = 0.25;
 /// Places of a test that keeps a core busy.
 const BUSY: usize = 3;
+/// Time after the start in which no test has the machine for itself: those that share it come one after the other.
+const ALL_HAVE_COME_NS: u64 = 2 * SECOND_NS;
 
 struct Users {
     places: usize,
@@ -17,8 +28,24 @@ struct Users {
     wait_to_be_busy: usize,
     /// Those that measure time and use little of it.
     quiet: usize,
-    wait_for_quiet: usize,
+    /// Their turns: the number of the next that comes, and of the next that may begin. The first tests of the list are the longest,
+    /// and one that began last would keep the machine idle for its whole time.
+    quiet_turns: (u64, u64),
     is_taken: bool,
+    idle: Idle,
+}
+
+impl Users {
+    /// Returns true if `wanted` places are free, or if the machine has time for more than there are places for.
+    fn has_room(&mut self, wanted: usize) -> bool {
+        let most = PLACES_PER_CORE * cores();
+        if self.places + wanted <= most {
+            return true;
+        }
+        // One in each second: what it needs is seen in the next one.
+        self.places + wanted <= most + MORE_PER_CORE * cores()
+            && self.idle.share().is_some_and(|share| share > IDLE)
+    }
 }
 
 static USERS: Mutex<Users> = Mutex::new(Users {
@@ -26,9 +53,11 @@ static USERS: Mutex<Users> = Mutex::new(Users {
     wait_to_share: 0,
     wait_to_be_busy: 0,
     quiet: 0,
-    wait_for_quiet: 0,
+    quiet_turns: (0, 0),
     is_taken: false,
+    idle: Idle::new(),
 });
+static BEGUN_NS: LazyLock<u64> = LazyLock::new(now_ns);
 static CHANGED: Condvar = Condvar::new();
 
 thread_local! {
@@ -37,8 +66,12 @@ thread_local! {
 }
 
 /// A test's share of the machine, until it is dropped.
-pub struct Share(Kind);
+pub struct Share {
+    kind: Kind,
+    since_ns: u64,
+}
 
+#[derive(Debug)]
 enum Kind {
     Whole,
     Quiet,
@@ -59,7 +92,7 @@ impl Share {
 
     fn places(wanted: usize) -> Self {
         if HAS_SHARE.replace(true) {
-            return Self(Kind::OfItsOwnTest);
+            return Self::of(Kind::OfItsOwnTest);
         }
         let most = PLACES_PER_CORE * cores();
         let is_busy = wanted > 1;
@@ -68,31 +101,39 @@ impl Share {
         users.wait_to_be_busy += usize::from(is_busy);
         while users.is_taken
             || users.quiet > 0
-            || users.places + wanted > most
             || (!is_busy && users.wait_to_be_busy > 0 && users.places + BUSY <= most)
+            || !users.has_room(wanted)
         {
-            users = CHANGED.wait(users).unwrap_or_else(PoisonError::into_inner);
+            users = wait(users);
         }
         users.wait_to_share -= 1;
         users.wait_to_be_busy -= usize::from(is_busy);
         users.places += wanted;
         // Whoever waited behind this one may have a place, too.
         CHANGED.notify_all();
-        Self(Kind::Places(wanted))
+        Self::of(Kind::Places(wanted))
     }
 
     /// For a test that measures time with a load that leaves most of a core idle: others like it run beside it, one for each core
-    /// and one more, and no test that shares. Waits until those are done.
+    /// and one more, and no test that shares. Waits until those are done; the first that comes begins first.
     pub fn quiet() -> Self {
         assert!(!HAS_SHARE.replace(true), "this test has a share of the machine already");
         let mut users = lock();
-        users.wait_for_quiet += 1;
-        while users.is_taken || users.places + users.wait_to_share > 0 || users.quiet > cores() {
-            users = CHANGED.wait(users).unwrap_or_else(PoisonError::into_inner);
+        let turn = users.quiet_turns.0;
+        users.quiet_turns.0 += 1;
+        while is_beginning()
+            || users.is_taken
+            || users.places + users.wait_to_share > 0
+            || users.quiet > cores()
+            || users.quiet_turns.1 != turn
+        {
+            users = wait(users);
         }
-        users.wait_for_quiet -= 1;
+        users.quiet_turns.1 += 1;
         users.quiet += 1;
-        Self(Kind::Quiet)
+        // The next one may begin beside it.
+        CHANGED.notify_all();
+        Self::of(Kind::Quiet)
     }
 
     /// Waits until nobody else is there, or wants to share: whoever is alone comes last, so that the others need not
@@ -100,21 +141,42 @@ impl Share {
     pub fn whole() -> Self {
         assert!(!HAS_SHARE.replace(true), "this test has a share of the machine already");
         let mut users = lock();
-        while users.is_taken
+        while is_beginning()
+            || users.is_taken
             || users.places + users.wait_to_share > 0
-            || users.quiet + users.wait_for_quiet > 0
+            || users.quiet > 0
+            || users.quiet_turns.0 > users.quiet_turns.1
         {
-            users = CHANGED.wait(users).unwrap_or_else(PoisonError::into_inner);
+            users = wait(users);
         }
         users.is_taken = true;
-        Self(Kind::Whole)
+        Self::of(Kind::Whole)
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { kind, since_ns: now_ns() }
+    }
+
+    /// Appends to the file that `PLIMSOLL_TEST_PLACES` names how long this share was held, s, its kind and its test: where the time
+    /// of the suite goes.
+    fn note(&self) {
+        let Some(path) = std::env::var_os("PLIMSOLL_TEST_PLACES") else { return };
+        let thread = std::thread::current();
+        let held_s = (now_ns() - self.since_ns) as f64 / SECOND_NS as f64;
+        let name = thread.name().unwrap_or("?");
+        let line = format!("{held_s:7.1} {:?} {name}\n", self.kind);
+        let file = std::fs::File::options().create(true).append(true).open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
+        if !matches!(self.kind, Kind::OfItsOwnTest) {
+            self.note();
+        }
         let mut users = lock();
-        match self.0 {
+        match self.kind {
             Kind::Whole => users.is_taken = false,
             Kind::Quiet => users.quiet -= 1,
             Kind::Places(places) => users.places -= places,
@@ -123,6 +185,17 @@ impl Drop for Share {
         HAS_SHARE.set(false);
         CHANGED.notify_all();
     }
+}
+
+/// Waits for a change, or for a second: the machine may be idle now.
+fn wait(users: MutexGuard<'_, Users>) -> MutexGuard<'_, Users> {
+    let waited = CHANGED.wait_timeout(users, Duration::from_secs(1));
+    waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
+fn is_beginning() -> bool {
+    let begun_ns = *BEGUN_NS;
+    now_ns() - begun_ns < ALL_HAVE_COME_NS
 }
 
 fn cores() -> usize {

@@ -55,7 +55,7 @@ fn feeds_and_visits() {
     };
     place.file("in", (0..300).map(put).collect::<String>());
     let url = target.url.as_str();
-    let sides = ["--a", url, "--b", url, "--budget", "15s"];
+    let sides = ["--a", url, "--b", url, "--budget", "25s"];
     let fed = expect_pairs(&place, &sides, &["feed", "in"], "rate");
     assert_eq!(fed.0["ab"]["plan"]["block_s"], Value::Null);
     let block = ["visit", "--cluster", "plimsoll", "--out", "out.ndjson"];
@@ -77,7 +77,7 @@ fn two_search_engines() {
     let place = Place::new();
     let block =
         ["search", "--sizes", "100kB", "--users", "1", "--duration", "300ms", "--warmup", "100ms"];
-    let sides = ["--a", "index", "--b", "scan", "--on", "rate", "--budget", "100s"];
+    let sides = ["--a", "index", "--b", "scan", "--on", "rate", "--budget", "120s"];
     expect_pairs(&place, &sides, &block, "rate");
 }
 

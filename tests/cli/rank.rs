@@ -299,7 +299,7 @@ fn a_search_ends_with_a_run_at_the_certified_rate() {
     let args = [
         "rank",
         "--budget",
-        "140s",
+        "100s",
         "-d",
         "3",
         "--scale",

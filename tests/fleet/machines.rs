@@ -133,8 +133,8 @@ fn tokens(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Runs a load by the script, and stops another one.
-fn expect_runs(place: &Place, shell: &str, agents: &[&str]) {
+/// Runs a load by the script, and stops another one. The agents have their roles.
+fn expect_runs(place: &Place, shell: &str, agents: &[&str]) -> serde_json::Value {
     let target = place.serve(&["null"]);
     let load = ["load", &target.url, "--requests", "900", "--clients", "9"];
     let words = [&load[..], &["--json", "-", "--quiet"]].concat();
@@ -163,6 +163,7 @@ fn expect_runs(place: &Place, shell: &str, agents: &[&str]) {
     assert!(ended.stderr.contains("stopped before its end"), "{ended:?}");
     expect_gone(&all);
     assert_eq!(tokens(place.path()), Vec::<String>::new());
+    whole
 }
 
 fn shellcheck(place: &Place) -> String {
@@ -194,6 +195,33 @@ fn the_script_for_ssh_runs_an_agent_on_each_host() {
     expect_runs(&place, "sh", &["load1", "load3", "me@load2"]);
     let words = place.read("words.log");
     assert!(words.contains("-o BatchMode=yes") && words.contains(" me@load2 IFS="), "{words}");
+}
+
+/// Both scripts start agents that watch by ssh, and the one of Slurm has TLS with certificates on both sides.
+#[test]
+fn scripts_place_agents_that_watch_on_the_hosts_of_the_target() {
+    let watch = ["--watch", "target=plimsoll", "--watch-host", "db1,me@db2"];
+    for (form, shell, agents) in [
+        (
+            &["--slurm", "--agents", "2", "--tls", "--client-certs"][..],
+            "bash",
+            &["agent-0", "agent-1", "watcher-db1", "watcher-me@db2"],
+        ),
+        (&["--ssh", "load1,load2"], "sh", &["load1", "load2", "watcher-db1", "watcher-me@db2"]),
+    ] {
+        let place = script(&[form, &watch].concat());
+        super::placement::secrets(&place, "tls/bus", "tls/client");
+        assert_eq!(shellcheck(&place), "");
+        let whole = expect_runs(&place, shell, agents);
+        let watched = whole["resources"]["watchers"].as_array().unwrap();
+        assert_eq!(watched.len(), 2, "{}", whole["resources"]);
+        let words = place.read("words.log");
+        for host in [" db1 IFS=", " me@db2 IFS="] {
+            assert!(words.contains(host), "{words}");
+        }
+        let text = place.read("fleet");
+        assert_eq!(text.contains("tls://$host"), shell == "bash");
+    }
 }
 
 #[test]

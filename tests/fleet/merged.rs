@@ -82,6 +82,16 @@ fn the_records_of_the_agents_make_the_same_whole_afterwards() {
     let url = fleet.target.url.clone();
     let words = ["load", &url, "--rate", "300", "--duration", "4s", "--slo", "errors=1%"];
     let whole = record(&fleet.run(&words));
+    // Each agent's last second ends with its own last request, and is one second of the run all the same.
+    let folder = only_folder(&fleet.place.path().join("runs"));
+    let journal = std::fs::read_to_string(folder.join("intervals.ndjson")).unwrap();
+    let seconds: Vec<Value> =
+        journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The last reply may come when the four are over.
+    let begins: Vec<f64> =
+        seconds.iter().map(|second| second["from_s"].as_f64().unwrap()).collect();
+    let each_once = [0.0, 1.0, 2.0, 3.0, 4.0];
+    assert!(begins.len() >= 4 && each_once.starts_with(&begins), "{begins:?}");
     let names = ["a", "b", "c"];
     let folders: Vec<String> = names
         .iter()

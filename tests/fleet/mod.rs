@@ -1,14 +1,19 @@
 //! One run on several agents over a real nats-server: the same run as on one machine, and what is said when something is lost.
 
+mod accounts;
+mod catalogue;
 mod jobs;
 mod lost;
 mod machines;
+mod matrix;
 mod merged;
 mod mixes;
 mod namespaces;
+mod placement;
 mod pods;
 mod processes;
 mod refused;
+mod remade;
 mod roles;
 mod seeking;
 mod up;

@@ -28,12 +28,12 @@ fn value(node: &Yaml<'_>) -> Value {
     plain.or_else(|| node.as_str().map(Value::from)).unwrap_or(Value::Null)
 }
 
-fn documents(text: &str) -> Vec<Value> {
+pub fn documents(text: &str) -> Vec<Value> {
     let all = Yaml::load_from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     all.iter().map(value).collect()
 }
 
-fn schema(name: &str) -> Value {
+pub fn schema(name: &str) -> Value {
     let path = format!("{}/../../tests/fleet/schemas/{name}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -51,7 +51,7 @@ fn kubernetes_definitions() -> Value {
     schema["definitions"].take()
 }
 
-fn complaints(schema: &Value, document: &Value) -> Vec<String> {
+pub fn complaints(schema: &Value, document: &Value) -> Vec<String> {
     let validator = jsonschema::validator_for(schema).unwrap_or_else(|error| panic!("{error}"));
     let shown =
         |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
@@ -59,7 +59,7 @@ fn complaints(schema: &Value, document: &Value) -> Vec<String> {
 }
 
 /// The mistakes in a manifest.
-fn kubernetes_faults(text: &str) -> Vec<String> {
+pub fn kubernetes_faults(text: &str) -> Vec<String> {
     let definitions = kubernetes_definitions();
     let mut faults = Vec::new();
     for document in documents(text) {
@@ -82,7 +82,7 @@ fn kubernetes_faults(text: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn render(place: &Place, words: &[&str]) -> String {
+pub fn render(place: &Place, words: &[&str]) -> String {
     place.run([&["fleet", "render"], words].concat()).expect(0).stdout
 }
 
@@ -105,7 +105,7 @@ const KUBERNETES: &[&str] = &[
     "bus",
 ];
 
-fn of_kind<'a>(all: &'a [Value], kind: &str, name: &str) -> &'a Value {
+pub fn of_kind<'a>(all: &'a [Value], kind: &str, name: &str) -> &'a Value {
     let found = all.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }

@@ -113,9 +113,9 @@ fn a_process_that_is_killed_makes_the_run_partial_and_is_named() {
     let ended = running.wait(Duration::from_secs(30)).expect(3);
     let whole = record(&ended);
     assert_eq!(whole["verdict"]["kind"], "partial", "{}", whole["verdict"]);
-    let why = "agent process-2: its process has ended (signal: 9 (SIGKILL))";
+    let why = "process 2: it has ended (signal: 9 (SIGKILL))";
     assert!(reasons(&whole).contains(why), "{}", reasons(&whole));
-    assert!(ended.stderr.contains("process-2"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("process 2"), "{}", ended.stderr);
     assert!(whole["ledger"]["ok"].as_u64().unwrap() > 100, "what was measured is kept");
     expect_gone(&processes);
     assert_eq!(left_behind(&place), Vec::<String>::new());
@@ -149,6 +149,8 @@ fn processes_end_with_the_one_that_started_them() {
         }
         running.wait(SOON);
         expect_gone(&processes);
+        // The last process takes along what the one that was killed has left.
+        assert_eq!(left_behind(&place), Vec::<String>::new(), "{signal:?}, frozen: {is_frozen}");
     }
 }
 
@@ -179,6 +181,9 @@ fn flags_that_do_not_go_with_processes_are_refused_in_one_line() {
         ),
         (vec!["load", url, "--processes", "2", "--bus", bus], "needs no --bus"),
         (vec!["load", url, "--processes", "1", "--bus", bus], "needs no --bus"),
+        (vec!["load", url, "--processes", "2", "--watchers", "1"], "--watchers is for agents"),
+        (vec!["load", url, "--processes", "2", "--fleet", "a"], "--fleet is for agents"),
+        (vec!["load", url, "--processes", "2", "--agents-within", "5s"], "--agents-within is for"),
         (vec!["load", url, "--processes", "0"], "from 1 to 64"),
         (vec!["load", url, "--processes", "65"], "from 1 to 64"),
         (vec!["load", url, "--processes", "2", "--queries", "none.txt"], "no such file"),

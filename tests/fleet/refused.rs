@@ -103,6 +103,47 @@ fn a_folder_that_an_agent_cannot_write_is_named_with_the_agent() {
     refused(&fleet, &ended, 1, &["agent full: ", "taken"]);
 }
 
+/// Adds the agent `full`, whose records are on a file system of this size that it alone has; `meanwhile` is a command of the shell.
+fn add_on_disk(fleet: &mut Fleet, size: &str, meanwhile: &str) {
+    let disk = fleet.place.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount =
+        format!("mount -t tmpfs -o size={size} tmpfs \"$0\" && {{ {meanwhile} exec \"$@\"; }}");
+    let (disk, bus) = (disk.display().to_string(), fleet.bus());
+    let agent = ["agent", "--bus", &bus, "--name", "full", "--runs", &disk];
+    let plimsoll = env!("CARGO_BIN_EXE_plimsoll");
+    let words = [&["-rm", "sh", "-c", &mount, &disk, plimsoll], &agent[..]].concat();
+    let agent = crate::process::Running::start(fleet.place.program("unshare", words), b"");
+    super::wait_until_idle(&agent, 1);
+    fleet.agents.push(("full".to_owned(), agent));
+}
+
+/// The run would take an hour: a disk that is full is found before its load.
+#[test]
+fn a_disk_that_is_full_is_named_with_the_agent_before_any_load() {
+    let mut fleet = Fleet::of(Place::new(), 1, &["null"]);
+    add_on_disk(&mut fleet, "64k", "");
+    let url = fleet.target.url.clone();
+    let ended = fleet.run(&["load", &url, "--duration", "1h"]);
+    let parts = ["agent full: its record has no room below ", "no space left on device; free some"];
+    refused(&fleet, &ended, 1, &parts);
+}
+
+#[test]
+fn a_disk_that_fills_during_the_run_makes_it_partial_and_is_named_with_the_agent() {
+    let mut fleet = Fleet::of(Place::new(), 1, &["null"]);
+    // Another program fills it a second after the record was begun.
+    let fill = "(until ls \"$0\" | grep -q .; do sleep 0.1; done; sleep 1; cat /dev/zero >\"$0/fill\" 2>/dev/null) & ";
+    add_on_disk(&mut fleet, "2m", fill);
+    let url = fleet.target.url.clone();
+    let ended = fleet.run(&["load", &url, "--rate", "200", "--duration", "4s"]).expect(3);
+    let parts =
+        ["partial", "agent full: its record could not be written: ", "no space left on device"];
+    for part in parts {
+        assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
+    }
+}
+
 #[test]
 fn a_flag_for_a_file_on_every_agent_is_refused() {
     let fleet = Fleet::of(Place::new(), 1, &["null"]);
@@ -132,6 +173,35 @@ fn without_a_bus_the_way_to_start_one_is_named() {
     refused(&fleet, &ended, 4, &["no NATS server at", "plimsoll serve nats"]);
     let ended = fleet.place.run(["load", &url, "--agents", "1"]);
     refused(&fleet, &ended, 64, &["--bus"]);
+}
+
+/// A flag that describes agents, without `--agents`: such a run took place on this machine alone.
+#[test]
+fn flags_of_a_fleet_without_agents_are_one_line_that_says_what_to_add() {
+    let fleet = Fleet::of(Place::new(), 0, &["null"]);
+    let (bus, url) = (fleet.bus(), fleet.target.url.clone());
+    for flags in [
+        &["--watchers", "1"][..],
+        &["--fleet", "other"],
+        &["--agents-within", "5s"],
+        &["--bus-token-file", "token"],
+        &["--bus-cacert", "ca.pem"],
+        &["--bus-creds", "x.creds"],
+    ] {
+        let ended = fleet.place.run([&["load", &url, "--requests", "5"], flags].concat());
+        let add =
+            "is for a run on agents; add --agents N and --bus nats://HOST:PORT, or leave it out";
+        refused(&fleet, &ended, 64, &[flags[0], add]);
+    }
+    let ended = fleet.place.run(["load", &url, "--requests", "5", "--bus", &bus]);
+    refused(&fleet, &ended, 64, &["--bus is for a run on agents; add --agents N, or leave it out"]);
+    // In a file the field is named with its line.
+    let text = format!("url = \"{url}\"\nrequests = 5\nwatchers = 1\n");
+    fleet.place.file("f.toml", text);
+    let ended = fleet.place.run(["run", "f.toml"]);
+    refused(&fleet, &ended, 64, &["f.toml:3: `watchers` is for a run on agents; add --agents N"]);
+    let ended = fleet.place.run(["run", "f.toml", "--processes", "2"]);
+    refused(&fleet, &ended, 64, &["f.toml:3: `watchers` is for agents, and --processes starts"]);
 }
 
 /// An agent and a coordinator without the right credentials, or with a certificate that does not hold: one line each, at once.

@@ -149,3 +149,55 @@ fn feedsims_load_comes_from_agents_to_servers_that_run() {
     let refused = fleet.place.run([&["rank"][..], &flags].concat()).expect(64);
     assert!(refused.stderr.contains("--target: name running servers"), "{}", refused.stderr);
 }
+
+/// Votes are shared out as those of an election: no ballot is given twice, and every accepted one is a row.
+#[test]
+fn a_rate_of_votes_is_sought_on_agents_and_the_rows_are_those_of_all() {
+    let fleet = Fleet::of(Place::quiet(), 2, &["voter", "--port", "0"]);
+    let url = fleet.target.url.clone();
+    let words = ["seek", &url, "--slo", "p95=200ms", "--budget", "12s", "--max-rate", "400"];
+    let whole = record(&fleet.run(&words));
+    let voter = &whole["voter"];
+    assert_eq!(voter["check"], "ok", "{}", reasons(&whole));
+    let number = |key: &str| voter[key].as_u64().unwrap();
+    assert_eq!(number("rows_after") - number("rows_before"), number("accepted"));
+    assert!(number("accepted") > 200, "{voter}");
+    let sent = |record: &Value| record["ledger"]["sent"].as_u64().unwrap();
+    for name in ["a", "b"] {
+        wait_until_idle(fleet.agent(name), 2);
+    }
+    let ((a, folder_a), (b, folder_b)) = (own_record(&fleet, "a"), own_record(&fleet, "b"));
+    for own in [&a, &b] {
+        assert_eq!(own["seek"], whole["seek"], "an agent followed another search");
+        assert!(own["voter"]["check_reason"].as_str().unwrap().contains("only their sum"), "{own}");
+    }
+    assert_eq!(sent(&a) + sent(&b), sent(&whole));
+    let calls = |index: usize| voter["processes"][index]["calls"].as_u64().unwrap();
+    assert_eq!(
+        (calls(0), calls(1)),
+        (a["ledger"]["ok"].as_u64().unwrap(), b["ledger"]["ok"].as_u64().unwrap())
+    );
+    // Two agents with the same ballots would use the telephones up: more of their votes would be above the limit.
+    let (limit, answered) = (voter["rejected"]["limit"].as_u64().unwrap(), number("accepted"));
+    assert!(limit * 20 < answered, "{voter}");
+    let folders = [folder_a, folder_b].map(|folder| folder.display().to_string());
+    let merged =
+        fleet.place.start(["report", "--merge", &folders[0], &folders[1], "--format", "json"]);
+    let merged = record(&merged.wait(PATIENCE));
+    assert_eq!(merged["seek"], whole["seek"]);
+    assert_eq!(merged["voter"]["accepted"], voter["accepted"]);
+    assert_eq!(merged["voter"]["rejected"], voter["rejected"]);
+}
+
+/// Processes share one range too: the coordinator counts its rows once.
+#[test]
+fn a_rate_of_votes_is_sought_by_processes() {
+    let fleet = Fleet::of(Place::busy(), 0, &["voter", "--port", "0"]);
+    let url = fleet.target.url.clone();
+    let words = ["seek", &url, "--slo", "p95=200ms", "--budget", "12s", "--max-rate", "200"];
+    let more = ["--processes", "2", "--json", "-", "--quiet"];
+    let whole = record(&fleet.place.start([&words[..], &more].concat()).wait(PATIENCE));
+    assert_eq!(whole["voter"]["check"], "ok", "{}", reasons(&whole));
+    assert_eq!(whole["fleet"]["members"], "processes");
+    assert_eq!(whole["voter"]["processes"].as_array().unwrap().len(), 2);
+}

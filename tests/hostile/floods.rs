@@ -1,11 +1,12 @@
 //! Floods of plimsoll's own servers: bounded memory, and honest clients are still served.
 
 use crate::machine::Share;
-use plimsoll_hostile::floods::{self, Flood};
+use crate::process::PATIENCE;
+use plimsoll_hostile::floods::{self, Flood, Measure};
 use std::path::Path;
 
-/// Connections of a flood that is made of many; `make flood` has 10,000.
-const CONNECTIONS: usize = 300;
+/// `make flood` has 10,000 connections, and says how fast an answer and an end come: here other tests have the machine, too.
+const MEASURE: Measure = Measure { seconds: 1, connections: 300, patience: PATIENCE };
 
 /// Floods a server with everything that it is given, a second each.
 fn play(server: &str, chosen: impl Fn(&Flood) -> bool) {
@@ -17,7 +18,7 @@ fn play(server: &str, chosen: impl Fn(&Flood) -> bool) {
     let mut count = 0;
     for flood in all {
         let place = tempfile::tempdir().unwrap();
-        let found = flood.play(program, place.path(), 1, CONNECTIONS).unwrap();
+        let found = flood.play(program, place.path(), MEASURE).unwrap();
         count += 1;
         let own = flood.faults(&found);
         if !own.is_empty() {

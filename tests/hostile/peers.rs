@@ -14,7 +14,7 @@ const AT_ONCE: usize = 4;
 
 /// Plays all cases of a protocol.
 fn play(group: &str) {
-    let _share = Share::part();
+    let _share = Share::busy();
     let cases: Vec<Case> = peers::all().into_iter().filter(|case| case.group == group).collect();
     assert!(cases.len() > 2, "there are no cases of {group}");
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));

@@ -1,4 +1,4 @@
-//! Nothing hangs: signals, dead targets, the end of time.
+//! Nothing hangs: signals, dead targets, the end of time. Each test has a promise of seconds, which holds on a machine that has time.
 
 use crate::process::{Ended, PATIENCE, Place, Running, until};
 use crate::record::Record;
@@ -11,7 +11,7 @@ fn a_server_that_never_answers_is_waited_for_no_longer_than_promised() {
     for model in
         [&["--clients", "4"][..], &["--rate", "50"], &["--burst", "20", "--every", "300ms"]]
     {
-        let (place, server) = (Place::new(), Server::silent());
+        let (place, server) = (Place::quiet(), Server::silent());
         let url = server.url();
         let mut args =
             vec!["load", url.as_str(), "--duration", "1s", "--timeout", "1s", "--json", "-"];
@@ -32,7 +32,7 @@ fn a_server_that_never_answers_is_waited_for_no_longer_than_promised() {
 
 #[test]
 fn fbench_against_a_server_that_never_answers() {
-    let (place, server) = (Place::new(), Server::silent());
+    let (place, server) = (Place::quiet(), Server::silent());
     place.file("q.txt", "/a\n");
     let port = server.port();
     let args =
@@ -64,7 +64,7 @@ fn interrupted(
 #[test]
 fn a_signal_ends_the_run_with_its_summary() {
     for signal in [Signal::INT, Signal::TERM] {
-        let (place, server) = (Place::new(), Server::ok());
+        let (place, server) = (Place::quiet(), Server::ok());
         let url = server.url();
         let args = ["load", &url, "--rate", "100", "--duration", "60s"];
         let ended = interrupted(&place, &server, &args, signal, 50).expect(3);
@@ -84,7 +84,7 @@ fn a_signal_ends_the_run_with_its_summary() {
 
 #[test]
 fn a_signal_ends_fbench_with_its_summary() {
-    let (place, server) = (Place::new(), Server::ok());
+    let (place, server) = (Place::quiet(), Server::ok());
     place.file("q.txt", "/a\n/b\n");
     let port = server.port();
     let args = ["fbench", "-n", "2", "-c", "20", "-s", "-1", "-q", "q.txt", "127.0.0.1", &port];
@@ -101,7 +101,7 @@ fn a_signal_ends_fbench_with_its_summary() {
 
 #[test]
 fn a_signal_ends_a_run_without_any_answer() {
-    let (place, server) = (Place::new(), Server::silent());
+    let (place, server) = (Place::quiet(), Server::silent());
     let url = server.url();
     let args = ["load", &url, "--clients", "4", "--duration", "60s"];
     let ended = interrupted(&place, &server, &args, Signal::INT, 4);
@@ -119,7 +119,7 @@ fn a_signal_in_the_wait_for_the_last_replies_is_told() {
         7 => vec![Step::Hang],
         _ => vec![Step::Send(ok("x"))],
     };
-    let (place, server) = (Place::new(), Server::start(hang));
+    let (place, server) = (Place::quiet(), Server::start(hang));
     let url = server.url();
     let args =
         ["load", &url, "--rate", "40", "--duration", "1s", "--timeout", "20s", "--json", "r.json"];
@@ -175,7 +175,7 @@ fn a_server_that_trickles_its_reply_is_cut_off() {
                 }),
             )
             .collect();
-    let (place, server) = (Place::busy(), Server::start(move |_| trickle.clone()));
+    let (place, server) = (Place::quiet(), Server::start(move |_| trickle.clone()));
     let url = server.url();
     let args =
         ["load", &url, "--clients", "1", "--requests", "3", "--timeout", "300ms", "--json", "-"];

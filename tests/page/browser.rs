@@ -200,9 +200,16 @@ impl Browser {
     /// Waits until an expression is true in the page.
     pub fn wait_for(&mut self, expression: &str) {
         let start_ns = now_ns();
-        while self.evaluated(expression)["result"]["value"] != json!(true) {
-            assert!(since(start_ns) < PATIENCE, "never true: {expression}; {:#?}", self.events);
+        let mut last = self.evaluated(expression);
+        while last["result"]["value"] != json!(true) {
+            if since(start_ns) >= PATIENCE {
+                let state = "[document.readyState, location.href, document.body?.innerText]";
+                let page = self.evaluated(state)["result"]["value"].to_string();
+                let page: String = page.chars().take(1000).collect();
+                panic!("never true: {expression}\n{last}\n{page}\n{:#?}", self.events);
+            }
             std::thread::sleep(Duration::from_millis(20));
+            last = self.evaluated(expression);
         }
     }
 

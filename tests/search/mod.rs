@@ -1,6 +1,6 @@
 //! The search matrix from its command line: whole matrices against scripted engines, embedded ones and real ones.
 
-mod engine;
+pub mod engine;
 mod going_on;
 mod input;
 mod matrix;

@@ -4,6 +4,7 @@ use super::asking::search;
 use super::{QUICK_LINE_PER_S, QUICK_SERVERS, found, seek};
 use crate::nginx::Nginx;
 use crate::process::{Place, stolen_while};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Five requests each, with pauses that are long against a response: at the target they arrive nearly as by themselves, and
@@ -19,16 +20,19 @@ fn the_line_of_users_is_that_of_their_requests() {
     assert_eq!(record.count("/seek/users/requests"), 5);
     assert_eq!(record.count("/scenario/load/requests"), 5);
     let curve = record.0["seek"]["curve"].as_array().unwrap();
-    for point in curve.iter().filter(|point| point["scheduled"].as_u64() > Some(2000)) {
-        // From its first moment on an order offers what it says, though a user stays for a second: until it is overload.
+    // From its first moment on an order offers what it says, though a user stays for a second: until it is overload, or the machine
+    // stands still, and its users with it.
+    let differs = |point: &&Value| {
         let (rate, seconds) =
             (point["rate_per_s"].as_f64().unwrap(), point["seconds"].as_f64().unwrap());
         let offered = point["scheduled"].as_f64().unwrap() / seconds;
-        let late = point["late_share"][0].as_f64().unwrap();
-        if rate < 0.9 * QUICK_LINE_PER_S && late < 0.2 {
-            assert!((offered / rate - 1.0).abs() < 0.2, "{point}");
-        }
-    }
+        let is_below = rate < 0.9 * QUICK_LINE_PER_S
+            && point["late_share"][0].as_f64().unwrap() < 0.2
+            && point["scheduled"].as_u64() > Some(2000);
+        is_below && (offered / rate - 1.0).abs() >= 0.2
+    };
+    let different: Vec<_> = curve.iter().filter(differs).collect();
+    assert!(different.is_empty() || record.was_held_up(stolen), "{different:?}");
     let seek = &record.0["seek"];
     eprintln!("{}: {}, {}", record.verdict(), seek["certified_rate_per_s"], seek["users"]);
     let Some(certified) = seek["certified_rate_per_s"].as_f64() else {
@@ -43,7 +47,9 @@ fn the_line_of_users_is_that_of_their_requests() {
     assert!(certified < 1.3 * QUICK_LINE_PER_S, "{certified}");
     assert!(record.was_held_up(stolen) || certified > 0.7 * QUICK_LINE_PER_S, "{certified}");
     let page = place.run(["report"]).expect(0).stdout;
-    assert!(page.contains(" users/s; estimate ") && page.contains("5.00 requests each"), "{page}");
+    assert!(page.contains(" users/s") && page.contains("5.00 requests each"), "{page}");
+    // Where the generator was the limit there is no estimate of the target's line.
+    assert_eq!(page.contains(" users/s; estimate "), record.verdict() == "valid", "{page}");
 }
 
 #[test]

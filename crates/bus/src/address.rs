@@ -1,6 +1,7 @@
 //! The address of a bus, as a URL: `nats://host:port` or `tls://host:port`, with a user or a token if need be; or `unix:PATH`.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -120,6 +121,9 @@ impl FromStr for BusAddress {
         if host.is_empty() {
             return wrong("it has no host");
         }
+        if host.contains(['[', ']']) {
+            return wrong("brackets are for an IPv6 address");
+        }
         let login = login.map(parse_login).transpose()?;
         Ok(Self { host: host.to_owned(), port, is_tls, login, socket: None })
     }
@@ -130,6 +134,10 @@ fn split_port(place: &str) -> Result<(&str, u16), AddressError> {
     let (host, port) = match place.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or_else(|| wrong("']' is missing"))?;
+            let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
+            if address.parse::<Ipv6Addr>().is_err() {
+                return Err(wrong("brackets are for an IPv6 address"));
+            }
             (host, rest.strip_prefix(':').or((!rest.is_empty()).then_some(rest)))
         }
         None => match place.rsplit_once(':') {
@@ -254,6 +262,9 @@ mod tests {
             "nats://ann:secret@::1",
             "nats://ann:secret@[::1",
             "nats://ann:secret@[::1]x",
+            "nats://ann:secret@[[{}]",
+            "nats://ann:secret@h]",
+            "nats://ann:secret@[h]:1",
             "nats://ann:secret%4@h",
             "nats://:secret@h",
             "nats://@h",

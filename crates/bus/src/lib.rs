@@ -22,6 +22,7 @@ mod bus;
 pub mod conformance;
 mod credentials;
 mod faulty;
+pub mod fuzz;
 mod in_process;
 mod nats;
 mod queue;

@@ -1,6 +1,7 @@
 //! The commands about jobs, engines and the machine.
 
 mod files;
+mod fleet_words;
 mod info;
 mod list;
 mod run;

@@ -41,6 +41,8 @@ pub struct Plan {
     pub target: Option<TargetSpec>,
     prepare: Vec<Vec<Argument>>,
     command: Vec<Argument>,
+    /// Words behind those of the job's own command.
+    more: Vec<String>,
     vars: Values,
 }
 
@@ -67,6 +69,7 @@ impl Plan {
             target: chosen.target,
             prepare: chosen.prepare,
             command: chosen.command,
+            more: Vec::new(),
             vars,
         };
         // Words that cannot be split are an error now, not when the target already runs.
@@ -79,7 +82,12 @@ impl Plan {
     /// # Errors
     /// A value that cannot be cut into words.
     pub fn command(&self) -> Result<Vec<String>> {
-        substitute(&self.command, &self.values)
+        Ok([substitute(&self.command, &self.values)?, self.more.clone()].concat())
+    }
+
+    /// Adds words to the command.
+    pub fn add_words(&mut self, words: Vec<String>) {
+        self.more.extend(words);
     }
 
     /// The commands before it.

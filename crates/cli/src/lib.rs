@@ -14,7 +14,7 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 use commands::{compare, completions, corpus, import, man, report, runs, serve, version};
 use complaints::{complaint, renamed};
-use plimsoll_agent::{coordinated, is_asked, run_roles, with_fleet};
+use plimsoll_agent::{check_fleet, coordinated, is_asked, run_roles, with_fleet};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Command, Program, Roles};
 use plimsoll_job::output::{note, print_out};
@@ -81,7 +81,7 @@ const COMMANDS: [Command; 30] = [
     Command::of::<plimsoll_catalogue::CheckArgs>(),
     Command::of::<plimsoll_load::LoadArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_seek::SeekArgs>().with_flags(with_fleet),
-    Command::of::<plimsoll_search::SearchArgs>(),
+    Command::of::<plimsoll_search::SearchArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_rank::RankArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_voter::VoterArgs>().with_flags(with_fleet),
     Command::of::<plimsoll_voter::HelloArgs>().with_flags(with_fleet),
@@ -202,7 +202,11 @@ pub fn check_words(arguments: &[String]) -> Result<(), String> {
         {
             Err(bounded(printable(&complaint(&error, &called(&words)))))
         }
-        _ => Ok(()),
+        Ok(matches) => match matches.subcommand() {
+            Some((_, matches)) => check_fleet(matches).map_err(|error| one_line(&error)),
+            None => Ok(()),
+        },
+        Err(_) => Ok(()),
     }
 }
 
@@ -264,10 +268,23 @@ fn by_agents_or_here(
     matches: &ArgMatches,
     arguments: &[OsString],
 ) -> Result<anyhow::Result<u8>, clap::Error> {
+    if let Err(error) = check_fleet(matches) {
+        return Ok(Err(error));
+    }
     if !is_asked(matches) {
         return entry.run(matches, &PROGRAM);
     }
-    let words: Vec<String> = words_of(arguments).into_iter().skip(1).collect();
+    let mut words: Vec<String> = words_of(arguments).into_iter().skip(1).collect();
+    let more = match entry.words_for_agents(matches)? {
+        Ok(more) => more,
+        Err(error) => return Ok(Err(error)),
+    };
+    if let Some((given, instead)) = &more.file
+        && let Some(word) = words.iter_mut().find(|word| *word == given)
+    {
+        word.clone_from(instead);
+    }
+    words.splice(1..1, more.words.iter().cloned());
     let mut wrong = None;
     let done = coordinated(matches, &entry.parser(), &words, || {
         entry.run(matches, &PROGRAM).unwrap_or_else(|error| {

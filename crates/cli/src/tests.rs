@@ -103,6 +103,7 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
         "a switch: these commands write no record",
     ),
     ("limit", &["corpus info", "corpus write", "corpus queries"], "of documents, not of a backlog"),
+    ("nkey", &["fleet render"], "of the bus that is placed"),
     ("order", &["search"], "of each user's queries"),
     ("out", &["rank", "man", "fleet render"], "files of different things"),
     ("partitions", &["serve voter"], "VoltDB has no default by processors"),
@@ -125,11 +126,17 @@ const DIFFERENT: &[(&str, &[&str], &str)] = &[
         &["seek", "search", "feed"],
         "by the limits; longer for slow cells; with all retries",
     ),
+    ("tls", &["fleet render"], "of the bus that is placed"),
     ("unit", &["size"], "of what is counted, not of times"),
     ("user", &["serve voltdb", "serve nats"], "a single one"),
     ("users", &["seek", "search", "serve voter"], "a rate; numbers of the table; a file of logins"),
     ("wait", &["serve rank"], "of a request, not for a bus"),
-    ("watch", &["agent"], "of an agent with another role than the default"),
+    (
+        "watch",
+        &["agent", "fleet up", "fleet render"],
+        "of an agent with another role than the default, here or on another machine",
+    ),
+    ("watchers", &["fleet render"], "of a fleet, and not of a run"),
     ("warmup", &["search", "rank"], "each cell has one; FeedSim's flag, in seconds"),
 ];
 

@@ -4,7 +4,9 @@
 //! kept with the resolution of 1 us; one above [`LARGEST_NS`] is counted as that, so nothing is dropped.
 
 mod cells;
+mod compact;
 mod encoding;
+mod numbers;
 mod packed;
 
 use crate::clock::MILLISECOND_NS;
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 use thiserror::Error;
 
+pub(crate) use compact::{put_count, take_count};
 pub use packed::{Packed, PackedCell};
 
 /// Values are distinguished from here on.
@@ -236,8 +239,7 @@ impl Histogram {
         }
         let bytes = STANDARD.decode(text).map_err(|e| DecodeError(e.to_string()))?;
         // Histograms of plimsoll itself are read cell by cell, in a tenth of the time.
-        if let Some(read) = encoding::read(&bytes, &mut |index, count| self.cells.add(index, count))
-        {
+        if let Some(read) = encoding::read(&mut self.cells, &bytes) {
             return read.map_err(|problem| DecodeError(problem.to_owned()));
         }
         let bytes = encoding::sound(&bytes).map_err(|problem| DecodeError(problem.to_owned()))?;

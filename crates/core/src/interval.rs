@@ -2,13 +2,17 @@
 //!
 //! The same type holds one second of one shard, one second of the run, and the whole run.
 
+mod compact;
 mod fingerprint;
+mod line;
 
+pub use compact::Compact;
 pub use fingerprint::Fingerprint;
+pub use line::{ClassLine, IntervalLine, ServerLine};
 
-use crate::clock::MILLISECOND_NS;
-use crate::delays::{Delays, DelaysLine};
-use crate::histogram::{DecodeError, Histogram, LatencySummary, Run, add_some, encode_some};
+use crate::clock::{MILLISECOND_NS, SECOND_NS};
+use crate::delays::Delays;
+use crate::histogram::{Histogram, LatencySummary, Run};
 use crate::ledger::Ledger;
 use crate::outcome::ServerTime;
 use serde::{Deserialize, Serialize};
@@ -210,21 +214,64 @@ pub struct Counters {
     pub refused_late: u64,
 }
 
+/// Number of [`Counters`].
+const COUNTERS: usize = 12;
+
 impl Counters {
+    /// All counts, in one order.
+    fn all(mut self) -> [u64; COUNTERS] {
+        let mut all = [0; COUNTERS];
+        for (own, count) in all.iter_mut().zip(self.each()) {
+            *own = *count;
+        }
+        all
+    }
+
+    /// The counters with these counts.
+    fn of_all(all: [u64; COUNTERS]) -> Self {
+        let mut own = Self::default();
+        for (own, count) in own.each().into_iter().zip(all) {
+            *own = count;
+        }
+        own
+    }
+
+    fn each(&mut self) -> [&mut u64; COUNTERS] {
+        let Self {
+            bytes_sent,
+            bytes_received,
+            bytes_body,
+            connects,
+            reused,
+            retries,
+            waited,
+            cycles_late,
+            ended_in_time,
+            ok_in_time,
+            exhausted,
+            refused_late,
+        } = self;
+        [
+            bytes_sent,
+            bytes_received,
+            bytes_body,
+            connects,
+            reused,
+            retries,
+            waited,
+            cycles_late,
+            ended_in_time,
+            ok_in_time,
+            exhausted,
+            refused_late,
+        ]
+    }
+
     /// Adds another set, count by count.
     pub fn merge(&mut self, other: &Counters) {
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.bytes_body += other.bytes_body;
-        self.connects += other.connects;
-        self.reused += other.reused;
-        self.retries += other.retries;
-        self.waited += other.waited;
-        self.cycles_late += other.cycles_late;
-        self.ended_in_time += other.ended_in_time;
-        self.ok_in_time += other.ok_in_time;
-        self.exhausted += other.exhausted;
-        self.refused_late += other.refused_late;
+        for (own, count) in self.each().into_iter().zip(other.all()) {
+            *own += count;
+        }
     }
 }
 
@@ -287,6 +334,15 @@ impl Interval {
         }
     }
 
+    /// End of the second that it is, ns since the run's start. The seconds of a phase count from its start, and its last one is mostly
+    /// shorter: the parts of a run agree in this end, and not in the moment at which each of them came to its own.
+    #[must_use]
+    pub fn second_end_ns(&self) -> u64 {
+        // Text has times to the nanosecond, as floating point numbers.
+        let length_ns = self.to_ns.saturating_sub(self.from_ns).saturating_sub(1_000);
+        self.from_ns.saturating_add(length_ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS))
+    }
+
     /// Empties the interval and keeps its memory, so that a recorder can use it again.
     pub fn clear(&mut self) {
         self.ledger = Ledger::default();
@@ -322,166 +378,6 @@ impl Interval {
     pub fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
-}
-
-/// One line of `intervals.ndjson`: an interval with its histograms encoded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct IntervalLine {
-    pub from_s: f64,
-    pub to_s: f64,
-    pub phase: u32,
-    pub in_flight: u32,
-    pub ledger: Ledger,
-    pub counters: Counters,
-    pub lag: String,
-    #[serde(default, skip_serializing_if = "DelaysLine::is_empty")]
-    pub delays: DelaysLine,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub unserved: String,
-    pub statuses: BTreeMap<u16, u64>,
-    pub classes: Vec<ClassLine>,
-}
-
-/// One class inside an [`IntervalLine`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct ClassLine {
-    pub ledger: Ledger,
-    pub zero_hits: u64,
-    pub hits_known: u64,
-    #[serde(default)]
-    pub service_sum_ns: u64,
-    #[serde(default)]
-    pub service_min_ns: u64,
-    #[serde(default)]
-    pub service_max_ns: u64,
-    #[serde(default)]
-    pub failed_min_ns: u64,
-    pub response: String,
-    pub service: String,
-    pub failed: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerLine>,
-}
-
-/// The server's own times inside a [`ClassLine`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct ServerLine {
-    pub times: String,
-    pub missing: u64,
-    pub malformed: u64,
-}
-
-impl IntervalLine {
-    /// Reads a line of the journal; `None` if it is not one.
-    #[must_use]
-    pub fn of_json(line: &[u8]) -> Option<Self> {
-        serde_json::from_slice(line).ok()
-    }
-}
-
-/// Most histograms of a second that are packed. To pack one takes longer than all else that is done with it, and the
-/// second must be kept before the next is over, by a thread that every other goes before.
-const PACKED_MAX: usize = 16;
-
-impl From<&Interval> for IntervalLine {
-    fn from(interval: &Interval) -> Self {
-        let filled = |part: &ClassPart| {
-            let own = [&part.response, &part.service, &part.failed];
-            let server = part.server.iter().map(|server| &server.times);
-            own.into_iter().chain(server).filter(|h| !h.is_empty()).count()
-        };
-        let is_packed = interval.classes.iter().map(filled).sum::<usize>() <= PACKED_MAX;
-        let encode = |histogram: &Histogram| match is_packed {
-            true => histogram.encode(),
-            false => histogram.encode_stored(),
-        };
-        Self {
-            from_s: interval.from_ns as f64 / 1e9,
-            to_s: interval.to_ns as f64 / 1e9,
-            phase: interval.phase,
-            in_flight: interval.in_flight,
-            ledger: interval.ledger,
-            counters: interval.counters,
-            lag: encode(&interval.lag),
-            delays: DelaysLine::from(&interval.delays),
-            unserved: encode_some(&interval.unserved),
-            statuses: interval.statuses.clone(),
-            classes: interval
-                .classes
-                .iter()
-                .map(|c| ClassLine {
-                    ledger: c.ledger,
-                    zero_hits: c.zero_hits,
-                    hits_known: c.hits_known,
-                    service_sum_ns: c.service_sum_ns,
-                    service_min_ns: c.service_min_ns,
-                    service_max_ns: c.service_max_ns,
-                    failed_min_ns: c.failed_min_ns,
-                    response: encode(&c.response),
-                    service: encode(&c.service),
-                    failed: encode(&c.failed),
-                    server: c.server.as_ref().map(|server| ServerLine {
-                        times: encode(&server.times),
-                        missing: server.missing,
-                        malformed: server.malformed,
-                    }),
-                })
-                .collect(),
-        }
-    }
-}
-
-impl Interval {
-    /// Becomes what a line holds, in the memory that it has: a reader of many lines takes none for each.
-    ///
-    /// # Errors
-    /// When a histogram cannot be read; then the content is undefined.
-    pub fn refill(&mut self, line: &IntervalLine) -> Result<(), DecodeError> {
-        self.clear();
-        self.from_ns = (line.from_s * 1e9).round() as u64;
-        self.to_ns = (line.to_s * 1e9).round() as u64;
-        (self.phase, self.in_flight) = (line.phase, line.in_flight);
-        (self.ledger, self.counters) = (line.ledger, line.counters);
-        self.lag.add_encoded(&line.lag)?;
-        self.delays.refill(&line.delays)?;
-        add_some(&mut self.unserved, &line.unserved)?;
-        self.statuses.clone_from(&line.statuses);
-        self.classes.resize_with(line.classes.len(), ClassPart::default);
-        for (class, line) in self.classes.iter_mut().zip(&line.classes) {
-            class.ledger = line.ledger;
-            (class.zero_hits, class.hits_known) = (line.zero_hits, line.hits_known);
-            class.service_sum_ns = line.service_sum_ns;
-            (class.service_min_ns, class.service_max_ns) =
-                (line.service_min_ns, line.service_max_ns);
-            class.failed_min_ns = line.failed_min_ns;
-            class.response.add_encoded(&line.response)?;
-            class.service.add_encoded(&line.service)?;
-            class.failed.add_encoded(&line.failed)?;
-            class.server = line.server.as_ref().map(read_server).transpose()?;
-        }
-        Ok(())
-    }
-}
-
-impl TryFrom<&IntervalLine> for Interval {
-    type Error = DecodeError;
-
-    fn try_from(line: &IntervalLine) -> Result<Self, DecodeError> {
-        let mut interval = Self::default();
-        interval.refill(line)?;
-        Ok(interval)
-    }
-}
-
-fn read_server(line: &ServerLine) -> Result<Box<ServerTimes>, DecodeError> {
-    Ok(Box::new(ServerTimes {
-        times: Histogram::decode(&line.times)?,
-        missing: line.missing,
-        malformed: line.malformed,
-    }))
 }
 
 #[cfg(test)]

@@ -112,7 +112,35 @@ pub struct Imbalance {
     pub right: u64,
 }
 
+/// Number of columns of a [`Ledger`].
+pub(crate) const COLUMNS: usize = 7 + Failure::ALL.len();
+
 impl Ledger {
+    /// All columns, those of failures last.
+    pub(crate) fn columns(mut self) -> [u64; COLUMNS] {
+        let mut columns = [0; COLUMNS];
+        self.each_column(|index, column| columns[index] = *column);
+        columns
+    }
+
+    /// The ledger with these columns.
+    pub(crate) fn of_columns(columns: [u64; COLUMNS]) -> Self {
+        let mut own = Self::default();
+        own.each_column(|index, column| *column = columns[index]);
+        own
+    }
+
+    fn each_column(&mut self, mut see: impl FnMut(usize, &mut u64)) {
+        let Self { scheduled, sent, ok, refused, unsent, failed, unfinished } = self;
+        let Refused { queue_full, queue_timeout } = refused;
+        let Unsent { stopped } = unsent;
+        let first = [scheduled, sent, ok, queue_full, queue_timeout, stopped, unfinished];
+        first.into_iter().enumerate().for_each(|(index, column)| see(index, column));
+        for kind in Failure::ALL {
+            see(7 + kind as usize, failed.column(kind));
+        }
+    }
+
     /// Counts the end of a request that was sent.
     pub fn settle(&mut self, outcome: Outcome) {
         match outcome {

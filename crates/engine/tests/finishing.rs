@@ -103,7 +103,7 @@ fn shard(most: u32, answers: bool, stop_ns: Option<u64>) -> (u64, Vec<Counted>) 
     clock.advance_to(SECOND_NS);
     let server = Rc::new(RefCell::new(Server { answers }));
     let mut net = SimNet::new(clock.clone(), server, Link::default(), 1);
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(stop_ns == Some(0)));
     if let Some(stop_ns) = stop_ns {
         let stop = stop.clone();
         net.at(stop_ns, move || stop.store(true, std::sync::atomic::Ordering::Relaxed));
@@ -132,6 +132,13 @@ fn sessions_end_once_with_the_shard() {
         assert_eq!((one.answered > 0, one.lost > 0), (answers, !answers), "{one:?}");
         assert!(one.asked >= one.answered + one.lost, "{one:?}");
     }
+}
+
+/// Closed clients all ask in the first round; an agent may be stopped before that, because another one cannot begin.
+#[test]
+fn a_run_that_is_stopped_before_its_start_asks_nothing() {
+    let (now_ns, all) = shard(u32::MAX, true, Some(0));
+    assert_eq!(all, [Counted { asked: 0, answered: 0, lost: 0, ended_ns: now_ns }]);
 }
 
 /// A model that has no step: no shard can run it.

@@ -3,9 +3,9 @@
 //! `scale table PAGE AGENTS...` starts a nats-server and, for each number of agents, both sides in processes of their own, and
 //! writes a table into a page (`make fleet-scale`). The sides are `scale agents BUS AGENTS SECONDS` and `scale coordinator BUS AGENTS`.
 
-use plimsoll_bus::{Bus, BusAddress, Nats, NatsOptions, Subscription};
+use plimsoll_bus::{Bus, BusAddress, Nats, NatsOptions};
 use plimsoll_core::clock::{SECOND_NS, now_ns};
-use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::interval::{Compact, Interval};
 use plimsoll_core::record::{FailureSample, Machine, Sink};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -19,7 +19,9 @@ use plimsoll_fleet::member::{Member, Order};
 use plimsoll_fleet::message::{Build, Call, Here, Role, Up};
 use plimsoll_fleet::place::{CoordinatorPost, Setting};
 use plimsoll_record::Tool;
+use plimsoll_record::fleet::Members;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
@@ -29,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Agents of one connection to the bus.
-const AGENTS_EACH: usize = 100;
+const AGENTS_EACH: usize = 250;
 /// Requests of an agent in a second.
 const REQUESTS: u64 = 10_000;
 
@@ -124,7 +126,7 @@ fn build() -> Build {
 
 /// Everything that an agent sends, made once: all agents send the same.
 struct Made {
-    seconds: Vec<IntervalLine>,
+    seconds: Vec<Compact>,
     end: EndLine,
     figures: Figures,
 }
@@ -138,7 +140,7 @@ impl Made {
             let mut second = some[(number % some.len() as u64) as usize].clone();
             (second.from_ns, second.to_ns) = (number * SECOND_NS, (number + 1) * SECOND_NS);
             totals.merge(&second);
-            lines.push(IntervalLine::from(&second));
+            lines.push(Compact::from(&second));
         }
         let end = RunEnd { totals, measured_s: seconds as f64, ..RunEnd::default() };
         Self { seconds: lines, end: EndLine::from(&end), figures: Figures::of(&end) }
@@ -164,10 +166,11 @@ fn seconds_of(seed: u64) -> Vec<Interval> {
 
 struct Agent {
     number: u64,
-    inbox: Box<dyn Subscription>,
     member: Option<(Member, String)>,
     start_ns: Option<u64>,
     next: u64,
+    /// Time at which it is looked at again if nothing arrives, ns.
+    due_ns: u64,
     is_over: bool,
 }
 
@@ -189,65 +192,86 @@ fn simulated(bus: &str, agents: usize, seconds: u64) -> Result<(), Box<dyn Error
     Ok(())
 }
 
+/// Runs the agents of one connection. Each is looked at when something came for it, or when it has something to send, as a process
+/// of its own would be: looking at all of them all the time took the processors that server and coordinator need.
 fn group_of(bus: &str, first: usize, count: usize, made: &Made) -> Result<(), Box<dyn Error>> {
     let bus = connect(bus, "scale agents")?;
     let fleet = FleetName::default();
-    let calls = bus.subscribe("plimsoll.default.call")?;
-    let mut agents = Vec::new();
-    for _ in 0..count {
-        let number = process_number();
-        let inbox = bus.subscribe(&fleet.inbox(number))?;
-        let (member, start_ns, next, is_over) = (None, None, 0, false);
-        agents.push(Agent { number, inbox, member, start_ns, next, is_over });
-    }
+    let new = |number| Agent {
+        number,
+        member: None,
+        start_ns: None,
+        next: 0,
+        due_ns: u64::MAX,
+        is_over: false,
+    };
+    let mut agents: Vec<Agent> = (0..count).map(|_| new(process_number())).collect();
+    let inboxes: HashMap<String, usize> =
+        (0..).zip(&agents).map(|(index, agent)| (fleet.inbox(agent.number), index)).collect();
+    let mut subjects: Vec<&str> = inboxes.keys().map(String::as_str).collect();
+    subjects.push(CALLS);
+    let inbox = bus.subscribe_all(&subjects)?;
     while agents.iter().any(|agent| !agent.is_over) {
-        while let Some(message) = calls.next(Duration::ZERO)? {
-            let call: Call = serde_json::from_slice(&message.payload)?;
-            for (index, agent) in agents.iter().enumerate().filter(|(_, a)| a.member.is_none()) {
-                let here = Here {
-                    coordinator: call.coordinator,
-                    agent: agent.number,
-                    name: format!("agent-{}", first + index),
-                    host: "simulated".to_owned(),
-                    pid: 0,
-                    role: Role::Load,
-                    build: build(),
-                };
-                let subject = format!("plimsoll.default.here.{:016x}", call.coordinator);
-                let _ = bus.publish(&subject, &serde_json::to_vec(&here)?);
+        let due_ns = agents.iter().filter(|agent| !agent.is_over).map(|agent| agent.due_ns).min();
+        let wait_ns = due_ns.unwrap_or(0).saturating_sub(now_ns()).min(SECOND_NS);
+        let mut message = inbox.next(Duration::from_nanos(wait_ns))?;
+        while let Some(own) = message {
+            match inboxes.get(&own.subject) {
+                Some(&index) => hear(&mut agents[index], &fleet, &own.payload),
+                None => answer(&agents, first, &bus, &own.payload)?,
             }
+            message = inbox.next(Duration::ZERO)?;
         }
-        for agent in agents.iter_mut().filter(|agent| !agent.is_over) {
-            step(agent, &bus, &fleet, made)?;
+        let now = now_ns();
+        for agent in agents.iter_mut().filter(|agent| agent.due_ns <= now && !agent.is_over) {
+            step(agent, &bus, made, now)?;
         }
-        std::thread::sleep(Duration::from_millis(2));
     }
     Ok(())
 }
 
-fn step(
-    agent: &mut Agent,
-    bus: &Nats,
-    fleet: &FleetName,
-    made: &Made,
-) -> Result<(), Box<dyn Error>> {
-    while let Some(message) = agent.inbox.next(Duration::ZERO)? {
-        let Ok(packet) = Packet::decode(&message.payload) else { continue };
-        let (member, _) = agent.member.get_or_insert_with(|| {
-            let from = packet.from();
-            (Member::new(agent.number, from, now_ns()), fleet.inbox(from))
-        });
-        member.receive(&message.payload, now_ns());
+/// Subject of the calls of coordinators.
+const CALLS: &str = "plimsoll.default.call";
+
+/// Those that are free answer a call.
+fn answer(agents: &[Agent], first: usize, bus: &Nats, call: &[u8]) -> Result<(), Box<dyn Error>> {
+    let call: Call = serde_json::from_slice(call)?;
+    let subject = format!("plimsoll.default.here.{:016x}", call.coordinator);
+    for (index, agent) in agents.iter().enumerate().filter(|(_, agent)| agent.member.is_none()) {
+        let here = Here {
+            coordinator: call.coordinator,
+            agent: agent.number,
+            name: format!("agent-{}", first + index),
+            host: "simulated".to_owned(),
+            pid: 0,
+            role: Role::Load,
+            build: build(),
+        };
+        let _ = bus.publish(&subject, &serde_json::to_vec(&here)?);
     }
+    Ok(())
+}
+
+/// Takes a message of the coordinator, after which there may be something to send.
+fn hear(agent: &mut Agent, fleet: &FleetName, bytes: &[u8]) {
+    let Ok(packet) = Packet::decode(bytes) else { return };
+    let (member, _) = agent.member.get_or_insert_with(|| {
+        let from = packet.from();
+        (Member::new(agent.number, from, now_ns()), fleet.inbox(from))
+    });
+    member.receive(bytes, now_ns());
+    agent.due_ns = 0;
+}
+
+fn step(agent: &mut Agent, bus: &Nats, made: &Made, now: u64) -> Result<(), Box<dyn Error>> {
     let Some((member, to)) = &mut agent.member else { return Ok(()) };
-    let now = now_ns();
     while let Some(start_ns) = agent.start_ns
         && (agent.next as usize) < made.seconds.len()
         && now >= start_ns + (agent.next + 1) * SECOND_NS
     {
         let second = made.seconds[agent.next as usize].clone();
         agent.next += 1;
-        member.say(&Up::Second(Box::new(second)))?;
+        member.say(&Up::Second(second))?;
         if agent.next as usize == made.seconds.len() {
             member.ended(Ok(made.end.clone()), Vec::new())?;
             member.say(&Up::Finished {
@@ -277,6 +301,13 @@ fn step(
             let _ = bus.publish(to, &bytes);
         }
     }
+    let next_ns = match agent.start_ns {
+        Some(start_ns) if (agent.next as usize) < made.seconds.len() => {
+            start_ns + (agent.next + 1) * SECOND_NS
+        }
+        _ => u64::MAX,
+    };
+    agent.due_ns = member.due_ns(now).min(next_ns);
     Ok(())
 }
 
@@ -287,11 +318,14 @@ struct Counted {
     requests: u64,
     last_ns: u64,
     start_ns: u64,
+    /// CPU time of this process when the start was agreed on, s: it is that of the load from here.
+    began_cpu_s: f64,
 }
 
 impl Sink for Counted {
     fn counts_from(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
+        self.began_cpu_s = cpu_s();
     }
 
     fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
@@ -311,11 +345,12 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
     let (fleet, own) = (FleetName::default(), process_number());
     let inbox = bus.subscribe(&fleet.inbox(own))?;
     let wanted = Wanted { agents, watchers: 0, within: Duration::from_secs(60) };
+    let number = agents;
     let found = find(&*bus, (&fleet, own), &build(), wanted, &|| false, &mut |_| {})?;
     let (words, files) = (Vec::new(), Outgoing::default());
     let run = "scale".to_owned();
-    let setting = Setting { bus, fleet, own, inbox, agents: found, watchers: 0, run, words, files };
-    let began = cpu_s();
+    let (agents, watchers, members) = (found, 0, Members::Agents);
+    let setting = Setting { bus, fleet, own, inbox, agents, members, watchers, run, words, files };
     let post = CoordinatorPost::start(setting)?;
     let mut counted = Counted::default();
     let stop = AtomicBool::new(false);
@@ -327,11 +362,11 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
     let mut skews: Vec<u64> = reports.iter().map(skew_ns).collect();
     skews.sort_unstable();
     let line = serde_json::json!({
-        "agents": agents,
+        "agents": number,
         "seconds": counted.seconds,
         "requests": end.totals.ledger.ok,
         "requests_shown": counted.requests,
-        "cpu_cores": (cpu_s() - began) / end.measured_s,
+        "cpu_cores": (cpu_s() - counted.began_cpu_s) / end.measured_s,
         "rss_max_mb": plimsoll_engine::health::rss_max_bytes() as f64 / 1e6,
         "bus_sent_mb": post.bytes().0 as f64 / 1e6,
         "bus_received_mb": post.bytes().1 as f64 / 1e6,

@@ -6,15 +6,17 @@ mod watchers;
 mod windows;
 
 use crate::figures::Figures;
+use crate::hall::few;
 use crate::link::{Link, LinkError, Packet};
 use crate::message::{Down, Here, Plan, Ready, Up};
 use phase::Phase;
-pub use phase::{PhaseEnd, lead_ns};
+pub use phase::{Late, PhaseEnd, lead_ns};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
 use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::Verdict;
+use plimsoll_record::fleet::Members;
 use serde_json::Value;
 pub use settled::{AgentPart, AgentReport, of_agents};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -140,6 +142,7 @@ impl Agent {
 /// The coordinator of one run.
 pub struct Coordinator {
     agents: Vec<Agent>,
+    members: Members,
     /// Index of each agent by the number of its process.
     places: HashMap<u64, usize>,
     /// Agents whose link has something to send.
@@ -190,6 +193,7 @@ impl Coordinator {
         let places = (0..).zip(&agents).map(|(index, agent)| (agent.here.agent, index)).collect();
         Ok(Self {
             agents,
+            members: Members::Agents,
             places,
             touched: BTreeSet::new(),
             is_stirred: true,
@@ -221,9 +225,9 @@ impl Coordinator {
         };
         self.touched.insert(index);
         let messages = self.agents[index].link.receive(packet, now_ns);
-        for text in messages {
+        for bytes in messages {
             self.agents[index].active_ns = now_ns;
-            match serde_json::from_slice::<Up>(&text) {
+            match Up::decode(&bytes) {
                 Ok(message) => self.hear(index, message),
                 Err(error) => self.lose(index, &format!("it sent something unknown ({error})")),
             }
@@ -247,7 +251,7 @@ impl Coordinator {
                 self.agents[index].state = State::Armed;
                 self.agents[index].armed = Some(phase);
             }
-            Up::Started { late_ns, .. } => self.started(index, late_ns),
+            Up::Started { phase, late_ns } => self.started(index, phase, late_ns),
             Up::Second(line) => self.second(index, &line),
             Up::Failure(sample) => self.events.push_back(Event::Failure(sample)),
             Up::Windows { phase, windows } => self.windows(index, phase, &windows),
@@ -402,13 +406,16 @@ impl Coordinator {
     }
 }
 
-/// A list of names that stays short.
-fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 8;
-    let all: Vec<&str> = all.collect();
-    let mut text = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    if all.len() > SHOWN {
-        text += &format!(" and {} more", all.len() - SHOWN);
+impl Coordinator {
+    /// The agents are of this kind.
+    pub fn set_members(&mut self, members: Members) {
+        self.members = members;
     }
-    text
+
+    /// Some of the agents by their names; empty for none.
+    fn names_of(&self, is_meant: &dyn Fn(&Agent) -> bool) -> String {
+        let meant = self.agents.iter().filter(|agent| is_meant(agent));
+        let all = few(meant.map(|agent| self.members.short(agent.name())));
+        if all.is_empty() { all } else { format!("{} {all}", self.members.word_for_one()) }
+    }
 }

@@ -1,7 +1,7 @@
 //! The end of a run as a message, and the ends of several agents as one.
 
 use plimsoll_core::histogram::DecodeError;
-use plimsoll_core::interval::IntervalLine;
+use plimsoll_core::interval::{Compact, Interval};
 use plimsoll_core::outcome::{Failure, Outcome};
 use plimsoll_core::recorder::Times;
 use plimsoll_core::verdict::Health;
@@ -14,8 +14,11 @@ use serde::{Deserialize, Serialize};
 /// A [`RunEnd`] that can be sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EndLine {
-    totals: IntervalLine,
-    warmup: Option<IntervalLine>,
+    /// Not part of the text of a message; the bytes stand before it.
+    #[serde(skip)]
+    pub(crate) totals: Compact,
+    #[serde(skip)]
+    pub(crate) warmup: Option<Compact>,
     slowest: Vec<SlowLine>,
     /// Smallest and smoothed time of each, us, and segments that were sent again.
     round_trips: Vec<(u32, u32, u32)>,
@@ -84,8 +87,8 @@ impl From<&RunEnd> for EndLine {
     fn from(end: &RunEnd) -> Self {
         let trip = |trip: &RoundTrip| (trip.min_us, trip.smoothed_us, trip.retransmits);
         Self {
-            totals: IntervalLine::from(&end.totals),
-            warmup: end.warmup.as_ref().map(IntervalLine::from),
+            totals: Compact::from(&end.totals),
+            warmup: end.warmup.as_ref().map(Compact::from),
             slowest: end.slowest.iter().map(|slow| SlowLine::of(slow, end.start_ns)).collect(),
             round_trips: end.round_trips.iter().map(trip).collect(),
             measured_s: end.measured_s,
@@ -105,6 +108,13 @@ impl From<&RunEnd> for EndLine {
 }
 
 impl EndLine {
+    /// Puts the title of the part before the error of its journal, if there is one.
+    pub(crate) fn name_error(&mut self, title: impl FnOnce() -> String) {
+        if let Some(error) = &mut self.sink_error {
+            *error = format!("{}: {error}", title());
+        }
+    }
+
     /// The end as it was, for a run that started at a time of this machine's clock, ns.
     ///
     /// # Errors
@@ -123,12 +133,12 @@ impl EndLine {
         let trip =
             |(min_us, smoothed_us, retransmits)| RoundTrip { min_us, smoothed_us, retransmits };
         let mut totals = std::mem::take(&mut end.totals);
-        totals.refill(&self.totals)?;
+        self.totals.refill(&mut totals)?;
         let warmup = match self.warmup {
             None => None,
             Some(line) => {
-                let mut warmup = end.warmup.take().unwrap_or_default();
-                warmup.refill(&line)?;
+                let mut warmup: Interval = end.warmup.take().unwrap_or_default();
+                line.refill(&mut warmup)?;
                 Some(warmup)
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::figures::Figures;
 use crate::message::Ended;
-use plimsoll_core::interval::{Fingerprint, Interval, IntervalLine};
+use plimsoll_core::interval::{Compact, Fingerprint, Interval};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_engine::run::RunEnd;
 use std::collections::BTreeMap;
@@ -13,7 +13,9 @@ const WAITING_MAX: usize = 120;
 /// The parts of one phase.
 pub struct Gathering {
     parts: Vec<Part>,
-    /// By their end, ns since the start of the measured stretch.
+    /// The end of the last second that all parts have sent, ns, and the number of parts that have sent no later one.
+    slowest: (u64, usize),
+    /// By the end of their second, ns since the start of the measured stretch.
     waiting: BTreeMap<u64, Interval>,
     /// Everything to which no part will add.
     received: Interval,
@@ -48,6 +50,7 @@ impl Gathering {
     pub fn of(parts: usize) -> Self {
         Self {
             parts: (0..parts).map(|_| Part::default()).collect(),
+            slowest: (0, parts),
             waiting: BTreeMap::new(),
             received: Interval::default(),
             scratch: Interval::default(),
@@ -60,15 +63,17 @@ impl Gathering {
     ///
     /// # Errors
     /// When a histogram cannot be read, or when the part is so late that seconds of the others can no longer be held back.
-    pub fn second(&mut self, part: usize, line: &IntervalLine) -> Result<Vec<Interval>, String> {
-        self.scratch.refill(line).map_err(|error| error.to_string())?;
+    pub fn second(&mut self, part: usize, second: &Compact) -> Result<Vec<Interval>, String> {
+        second.refill(&mut self.scratch).map_err(|error| error.to_string())?;
         let second = &self.scratch;
         let own = &mut self.parts[part];
         own.seconds += 1;
         own.print.add(Fingerprint::of(second));
-        own.reached_ns = own.reached_ns.max(second.to_ns);
-        self.waiting.entry(second.to_ns).or_default().merge(second);
-        Ok(self.whole_seconds())
+        let sum = self.waiting.entry(second.second_end_ns()).or_default();
+        sum.phase = second.phase;
+        sum.merge(second);
+        let to_ns = second.to_ns;
+        Ok(self.reaches(part, to_ns))
     }
 
     /// Takes the end of a part, and returns the seconds to which no part will add.
@@ -85,7 +90,6 @@ impl Gathering {
         let end = &mut self.scratch_end;
         line.refill(end, start_ns).map_err(|error| error.to_string())?;
         let own = &mut self.parts[part];
-        own.reached_ns = u64::MAX;
         if own.seconds != ended.seconds {
             return Err(format!(
                 "{} of its {} seconds arrived; a part of the run is missing",
@@ -103,27 +107,27 @@ impl Gathering {
             Some(sum) => sum.beside(end),
             None => self.sum = Some(std::mem::take(end)),
         }
-        Ok(self.whole_seconds())
+        Ok(self.reaches(part, u64::MAX))
     }
 
     /// A part will send nothing more. Returns the seconds to which no part will add.
     pub fn lost(&mut self, part: usize) -> Vec<Interval> {
-        self.parts[part].reached_ns = u64::MAX;
-        self.whole_seconds()
+        self.reaches(part, u64::MAX)
     }
 
     /// The part that is furthest behind, if seconds of others wait for too long for it.
     #[must_use]
     pub fn laggard(&self) -> Option<usize> {
-        let is_full = self.waiting.len() > WAITING_MAX;
-        let (part, _) = self.parts.iter().enumerate().min_by_key(|(_, part)| part.reached_ns)?;
-        is_full.then_some(part)
+        if self.waiting.len() <= WAITING_MAX {
+            return None;
+        }
+        self.parts.iter().position(|part| part.reached_ns == self.slowest.0)
     }
 
     /// Returns true if nothing more will come.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.parts.iter().all(|part| part.reached_ns == u64::MAX)
+        self.parts.is_empty() || self.slowest.0 == u64::MAX
     }
 
     /// Number of seconds that a part has sent.
@@ -132,11 +136,21 @@ impl Gathering {
         self.parts[part].seconds
     }
 
-    fn whole_seconds(&mut self) -> Vec<Interval> {
-        let reached_ns = self.parts.iter().map(|part| part.reached_ns).min().unwrap_or(0);
+    /// A part has sent all that ends by this time. Returns the seconds to which no part will add.
+    fn reaches(&mut self, part: usize, to_ns: u64) -> Vec<Interval> {
+        let reached_ns = &mut self.parts[part].reached_ns;
+        let was_slowest = *reached_ns == self.slowest.0;
+        *reached_ns = to_ns.max(*reached_ns);
+        self.slowest.1 -= usize::from(was_slowest && *reached_ns > self.slowest.0);
+        // Looking at all parts for each second of each would be most of the work for thousands of them.
+        if self.slowest.1 == 0 {
+            let least_ns = self.parts.iter().map(|part| part.reached_ns).min().unwrap_or(u64::MAX);
+            let is_least = |part: &&Part| part.reached_ns == least_ns;
+            self.slowest = (least_ns, self.parts.iter().filter(is_least).count());
+        }
         let mut whole = Vec::new();
         while let Some(first) = self.waiting.first_entry()
-            && *first.key() <= reached_ns
+            && *first.key() <= self.slowest.0
         {
             let second = first.remove();
             self.received.merge(&second);

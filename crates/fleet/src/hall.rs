@@ -5,13 +5,16 @@ use crate::message::{Build, Call, Here, Role};
 use plimsoll_bus::{Bus, BusError, Subscription};
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use ring::rand::{SecureRandom, SystemRandom};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Distance between two calls.
+/// Distance between two calls, and for each agent that has answered: all of them answer each call, and thousands would be asked
+/// again before they were heard.
 const CALL_EVERY: Duration = Duration::from_millis(200);
+const CALL_EACH: Duration = Duration::from_micros(200);
 
 /// Agents that could not be found.
 #[derive(Debug, Error)]
@@ -149,101 +152,132 @@ pub fn find(
     let answers = bus.subscribe(&fleet.answers(own))?;
     let call = serde_json::to_vec(&Call { coordinator: own }).unwrap_or_default();
     let until_ns = now_ns() + wanted.within.as_nanos() as u64;
-    let (mut found, mut doubles) = (Vec::<Here>::new(), Vec::new());
+    let mut found = Found::default();
     // Agents that watch are not waited for, but they get the time to answer one call.
     let mut calls = 0;
-    while calls < 1 || !is_enough(&found, wanted) {
+    while calls < 1 || !found.is_enough(wanted) {
         if is_stopped() {
             return Err(HallError::Stopped);
         }
         if now_ns() > until_ns {
-            return Err(too_few(&found, wanted));
+            return Err(found.too_few(wanted));
         }
         // A bus that is away for a moment comes back, or the time is over.
         let _ = bus.publish(&fleet.calls(), &call);
-        let round_ns = now_ns() + CALL_EVERY.as_nanos() as u64;
+        let round = CALL_EVERY + CALL_EACH * found.agents.len() as u32;
+        let round_ns = now_ns() + round.as_nanos() as u64;
         calls += 1;
-        while now_ns() < round_ns && (calls == 1 || !is_enough(&found, wanted)) {
+        while now_ns() < round_ns && (calls == 1 || !found.is_enough(wanted)) {
             let left = Duration::from_nanos(round_ns.saturating_sub(now_ns()));
             let Some(message) = answers.next(left)? else { continue };
             let Ok(here) = serde_json::from_slice::<Here>(&message.payload) else { continue };
             let is_wanted = match here.role {
-                Role::Load => number(&found, Role::Load) < wanted.agents,
+                Role::Load => found.load < wanted.agents,
                 Role::Watch => true,
                 // No agent is started for it.
                 Role::Feed => false,
             };
             if here.coordinator == own && is_wanted {
-                take(&mut found, &mut doubles, here, build, note)?;
+                found.take(here, build, note)?;
             }
         }
     }
-    found.sort_by_key(|here| (here.role == Role::Watch, natural(&here.name)));
-    Ok(found)
+    let mut agents = found.agents;
+    agents.sort_by_cached_key(|here| (here.role == Role::Watch, natural(&here.name)));
+    Ok(agents)
 }
 
-/// Number of agents with a role.
-fn number(found: &[Here], role: Role) -> usize {
-    found.iter().filter(|here| here.role == role).count()
+/// Agents that have answered.
+#[derive(Default)]
+struct Found {
+    agents: Vec<Here>,
+    /// Number of those for the load, and of those that watch.
+    load: usize,
+    watch: usize,
+    /// Numbers of all that are known, also of those that take no part.
+    known: HashSet<u64>,
+    /// Index of each by its name.
+    names: HashMap<String, usize>,
 }
 
-fn is_enough(found: &[Here], wanted: Wanted) -> bool {
-    number(found, Role::Load) >= wanted.agents && number(found, Role::Watch) >= wanted.watchers
-}
+impl Found {
+    fn is_enough(&self, wanted: Wanted) -> bool {
+        self.load >= wanted.agents && self.watch >= wanted.watchers
+    }
 
-fn take(
-    found: &mut Vec<Here>,
-    doubles: &mut Vec<u64>,
-    here: Here,
-    build: &Build,
-    note: &mut dyn FnMut(&str),
-) -> Result<(), HallError> {
-    if found.iter().any(|known| known.agent == here.agent) || doubles.contains(&here.agent) {
-        return Ok(());
-    }
-    if let Some(known) = found.iter().find(|known| known.name == here.name) {
-        doubles.push(here.agent);
-        note(&format!(
-            "two agents are named {}: process {} on {} takes part, process {} on {} does not; give each a --name of its own",
-            here.name, known.pid, known.host, here.pid, here.host
-        ));
-        return Ok(());
-    }
-    if !here.build.is_same(build) && here.role == Role::Watch {
-        doubles.push(here.agent);
-        note(&format!(
-            "agent {} watches, and is another build: {}; this is {}; it takes no part",
-            here.name,
-            here.build.words(),
-            build.words()
-        ));
-        return Ok(());
-    }
-    if !here.build.is_same(build) {
-        return Err(HallError::OtherBuild {
-            name: here.name,
-            agent: here.build.words(),
-            own: build.words(),
-        });
-    }
-    found.push(here);
-    Ok(())
-}
-
-fn too_few(found: &[Here], wanted: Wanted) -> HallError {
-    let is_load = number(found, Role::Load) < wanted.agents;
-    let role = if is_load { Role::Load } else { Role::Watch };
-    let mut names: Vec<&str> =
-        found.iter().filter(|here| here.role == role).map(|here| here.name.as_str()).collect();
-    names.sort_by_key(|name| natural(name));
-    let (found, within_s) = (names.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
-    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-    match role {
-        Role::Load | Role::Feed => {
-            HallError::TooFew { found, wanted: wanted.agents, within_s, names }
+    fn take(
+        &mut self,
+        here: Here,
+        build: &Build,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(), HallError> {
+        if !self.known.insert(here.agent) {
+            return Ok(());
         }
-        Role::Watch => HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names },
+        if let Some(&known) = self.names.get(&here.name) {
+            let known = &self.agents[known];
+            note(&format!(
+                "two agents are named {}: process {} on {} takes part, process {} on {} does not; give each a --name of its own",
+                here.name, known.pid, known.host, here.pid, here.host
+            ));
+            return Ok(());
+        }
+        let is_same = here.build.is_same(build);
+        if !is_same && here.role == Role::Watch {
+            note(&format!(
+                "agent {} watches, and is another build: {}; this is {}; it takes no part",
+                here.name,
+                here.build.words(),
+                build.words()
+            ));
+            return Ok(());
+        }
+        if !is_same {
+            return Err(HallError::OtherBuild {
+                name: here.name,
+                agent: here.build.words(),
+                own: build.words(),
+            });
+        }
+        match here.role {
+            Role::Watch => self.watch += 1,
+            Role::Load | Role::Feed => self.load += 1,
+        }
+        self.names.insert(here.name.clone(), self.agents.len());
+        self.agents.push(here);
+        Ok(())
     }
+
+    fn too_few(&self, wanted: Wanted) -> HallError {
+        let role = if self.load < wanted.agents { Role::Load } else { Role::Watch };
+        let of_role = self.agents.iter().filter(|here| here.role == role);
+        let mut names: Vec<&str> = of_role.map(|here| here.name.as_str()).collect();
+        names.sort_by_cached_key(|name| natural(name));
+        let (found, within_s) = (names.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
+        let names = match names.is_empty() {
+            true => String::new(),
+            false => format!(": {}", few(names.into_iter())),
+        };
+        match role {
+            Role::Load | Role::Feed => {
+                HallError::TooFew { found, wanted: wanted.agents, within_s, names }
+            }
+            Role::Watch => {
+                HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names }
+            }
+        }
+    }
+}
+
+/// A list of names that stays short.
+pub(crate) fn few<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 8;
+    let all: Vec<&str> = all.collect();
+    let mut text = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    if all.len() > SHOWN {
+        text += &format!(" and {} more", all.len() - SHOWN);
+    }
+    text
 }
 
 /// A name so that 'agent-10' comes after 'agent-9'.

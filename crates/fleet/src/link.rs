@@ -6,20 +6,19 @@
 
 mod clock;
 mod packet;
+mod patience;
 
 pub use clock::ClockOffset;
 use clock::Probes;
 use packet::{BODY_MAX, Kind};
 pub use packet::{Packet, PacketError};
-use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
+use patience::Patience;
+use plimsoll_core::clock::SECOND_NS;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 
 /// Packets that may be on their way without an acknowledgement.
 const WINDOW: u64 = 64;
-/// First wait for an acknowledgement, ns; doubled each time up to [`AGAIN_MAX_NS`].
-const AGAIN_MIN_NS: u64 = 250 * MILLISECOND_NS;
-const AGAIN_MAX_NS: u64 = 2 * SECOND_NS;
 /// Longest time without a packet to the other end, ns.
 const KEEP_ALIVE_NS: u64 = SECOND_NS;
 /// Most bytes that wait to be acknowledged.
@@ -41,9 +40,12 @@ pub enum LinkError {
 struct Outgoing {
     number: u64,
     packet: Packet,
-    /// Time at which it is sent again, ns; 0: it was not sent yet.
+    /// Number of times that it was sent.
+    attempts: u32,
+    /// Time at which it was sent last, ns.
+    sent_ns: u64,
+    /// Time at which it is sent again, ns.
     again_ns: u64,
-    wait_ns: u64,
 }
 
 /// One end of a link.
@@ -61,6 +63,7 @@ pub struct Link {
     sent_ns: u64,
     probes: Probes,
     pongs: Vec<(u64, u64)>,
+    patience: Patience,
 }
 
 impl Link {
@@ -81,6 +84,7 @@ impl Link {
             sent_ns: now_ns,
             probes: Probes::default(),
             pongs: Vec::new(),
+            patience: Patience::default(),
         }
     }
 
@@ -110,8 +114,9 @@ impl Link {
             self.outgoing.push_back(Outgoing {
                 number,
                 packet,
+                attempts: 0,
+                sent_ns: 0,
                 again_ns: 0,
-                wait_ns: AGAIN_MIN_NS,
             });
             self.next_number += 1;
         }
@@ -136,9 +141,14 @@ impl Link {
         now_ns.saturating_sub(self.heard_ns)
     }
 
-    /// Begins to measure the offset of the other end's clock.
-    pub fn measure_clock(&mut self) {
-        self.probes.begin();
+    /// Measures the offset of the other end's clock from a time on, ns.
+    pub fn measure_clock(&mut self, at_ns: u64) {
+        self.probes.begin(at_ns);
+    }
+
+    /// Measures it once more, for a shorter round trip than the shortest one so far.
+    pub fn measure_clock_again(&mut self, at_ns: u64) {
+        self.probes.begin_again(at_ns);
     }
 
     /// The offset of the other end's clock, once it is measured.
@@ -157,6 +167,10 @@ impl Link {
             && first.number <= packet.acknowledged
         {
             self.backlog -= first.packet.body.len();
+            // Of one that was sent again it is not known which attempt is acknowledged (Karn and Partridge, 1987).
+            if first.attempts == 1 {
+                self.patience.answered(now_ns.saturating_sub(first.sent_ns));
+            }
             self.outgoing.pop_front();
         }
         match packet.kind {
@@ -184,6 +198,10 @@ impl Link {
         while let Some(packet) = self.early.remove(&self.expected) {
             self.expected += 1;
             let Kind::Data { has_more, .. } = packet.kind else { continue };
+            if !has_more && self.partial.is_empty() {
+                whole.push(packet.body);
+                continue;
+            }
             if self.partial.len() + packet.body.len() <= MESSAGE_MAX {
                 self.partial.extend_from_slice(&packet.body);
             }
@@ -203,10 +221,13 @@ impl Link {
             if one.again_ns > now_ns {
                 continue;
             }
-            if one.again_ns > 0 {
-                one.wait_ns = (one.wait_ns * 2).min(AGAIN_MAX_NS);
+            // Of those that were sent together, one counts.
+            if one.attempts > 0 && one.number == first {
+                self.patience.missed();
             }
-            one.again_ns = now_ns + one.wait_ns;
+            one.attempts += 1;
+            one.sent_ns = now_ns;
+            one.again_ns = now_ns + self.patience.wait_ns();
             due.push(Packet { acknowledged, ..one.packet.clone() });
         }
         let bare =

@@ -1,14 +1,17 @@
 //! Messages between coordinator and agents.
 
+mod frame;
+
 use crate::end::EndLine;
 use crate::figures::Figures;
-use plimsoll_core::interval::IntervalLine;
+pub use frame::FrameError;
+use plimsoll_core::interval::Compact;
 use plimsoll_core::record::{FailureSample, Machine};
 use plimsoll_core::schedule::Slice;
 use plimsoll_core::seek::plant::Window;
 use plimsoll_core::verdict::Verdict;
 use plimsoll_record::Tool;
-pub use plimsoll_record::fleet::Role;
+pub use plimsoll_record::fleet::{Members, Role};
 use plimsoll_record::resources::{ResourceLine, ResourcesResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -126,8 +129,9 @@ pub enum Up {
         /// Time by which it was late, ns.
         late_ns: u64,
     },
-    /// A second of its measurements.
-    Second(Box<IntervalLine>),
+    /// A second of its measurements; not in the form of text.
+    #[serde(skip)]
+    Second(Compact),
     /// A request that failed.
     Failure(Box<FailureSample>),
     /// Requests by due time, in windows whose verdicts are known; each window once, in order.

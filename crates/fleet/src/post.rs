@@ -10,6 +10,10 @@ use std::time::Duration;
 /// Longest time for which the thread does not look at the machine, ns.
 const LOOK_EVERY_NS: u64 = 100_000_000;
 
+/// Messages that are taken before what is due is sent: acknowledgements and answers to questions for the clock must not wait for all
+/// messages that thousands of agents send at once.
+const TAKEN_AT_ONCE: usize = 64;
+
 /// A machine whose packets are moved.
 pub trait Machine: Send + 'static {
     /// Takes the bytes of a message.
@@ -124,10 +128,13 @@ impl<M: Machine> Shared<M> {
             let is_closed = matches!(first, Err(BusError::Closed));
             let mut machine = self.machine();
             let mut message = first.ok().flatten();
+            let mut taken = 0;
             while let Some(own) = message {
                 self.received.fetch_add(own.payload.len() as u64, Ordering::Relaxed);
                 machine.receive(&own.payload, now_ns());
-                message = inbox.next(Duration::ZERO).ok().flatten();
+                taken += 1;
+                let has_room = taken < TAKEN_AT_ONCE;
+                message = has_room.then(|| inbox.next(Duration::ZERO).ok().flatten()).flatten();
             }
             if is_closed {
                 machine.closed();

@@ -56,6 +56,10 @@ macro_rules! each_target {
             scenario_files = settings::scenarios, 4096, "scenario files, as command lines";
             flag_values = settings::values, 256, "times, rates, limits, assertions, users; shown and read again";
             addresses = settings::addresses, 256, "URLs of HTTP, PostgreSQL, VoltDB, OTLP; the http crate reads the same";
+            bus_addresses = bus::addresses, 256, "addresses of a bus; shown without the secret, and read again";
+            bus_greetings = bus::greetings, 2048, "greetings of a NATS server, in pieces, for clients with TLS and without";
+            bus_frames = bus::frames, 2048, "frames of the bus between processes, both sides, in pieces; written again";
+            fleet_messages = fleet::messages, 2048, "packets and messages between coordinator and agents; seconds are written again";
             run_records = records::runs, 16384, "run.json; written again, and shown in all ways";
             journals = records::journals, 4096, "seconds and failures of a record";
             histograms = records::histograms, 2048, "encoded histograms; the hdrhistogram crate reads the same";

@@ -149,6 +149,42 @@ const ADDRESSES: &[From] = &[
     Texts("crates/jobs/job/src/url.rs", b""),
     Texts("crates/jobs/job/src/postgres/address.rs", b""),
 ];
+const BUSES: &[From] = &[
+    Own(b"nats://127.0.0.1:4222"),
+    Own(b"tls://u:p%40x@[::1]:4222/"),
+    Own(b"nats://a-long-token-of-a-bus@h"),
+    Own(b"unix:/tmp/a/bus"),
+    Own(b"h:1"),
+    Texts("crates/bus/src/address.rs", b""),
+];
+const GREETINGS: &[From] = &[
+    Own(b"\x00INFO {\"server_id\":\"N\",\"version\":\"2.15.2\",\"max_payload\":1048576,\"tls_available\":true}\r\n"),
+    Own(b"\x03INFO {\"version\":\"2.9.10\",\"tls_required\":true}\r\n"),
+    Own(b"\x01INFO {}\n"),
+    Own(b"\x05HTTP/1.1 400 Bad Request\r\n\r\n"),
+];
+const MESSAGES: &[From] = &[
+    // A second of one class without values, and one whose lag has a block of cells with four bits each.
+    Own(b"\x01\0\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\x90\x03\x04\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+    Own(b"\x01\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\x04\x02\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\x11\0\0\0\0\0\0\0\0\0"),
+    Own(b"{\"Armed\":{\"phase\":3}}"),
+    Own(b"{\"Started\":{\"phase\":0,\"late_ns\":120000}}"),
+    Own(b"{\"Wants\":{\"sha256\":\"ab\",\"offset\":65536}}"),
+    Own(b"{\"Failed\":{\"why\":\"no space\",\"code\":1}}"),
+    Own(b"{\"Arm\":{\"phase\":1,\"at_ns\":400000000}}"),
+    Own(b"\"Stop\""),
+    Own(b"\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\x01\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0body"),
+];
+const FRAMES: &[From] = &[
+    // Subscribe, unsubscribe, publish, flush, deliver, lost, flushed.
+    Own(b"\x00\x0e\0\0\0\x01\x07\0\0\0\0\0\0\0\x03\0a.*"),
+    Own(b"\x03\x0b\0\0\0\x02\xff\xff\xff\xff\xff\xff\xff\xff\0\0"),
+    Own(b"\x02\x09\0\0\0\x03\x03\0a.bxyz\x0b\0\0\0\x04\x01\0\0\0\0\0\0\0\0\0"),
+    Own(b"\x07\x11\0\0\0\x05\x03\0\0\0\0\0\0\0\x03\0a.bxyz"),
+    Own(b"\x01\x13\0\0\0\x06\x03\0\0\0\0\0\0\0\xde\x03\0\0\0\0\0\0\0\0"),
+    Own(b"\x00\x0b\0\0\0\x07\x01\0\0\0\0\0\0\0\0\0"),
+    Own(b"\x00\xff\xff\xff\xff"),
+];
 const RECORDS: &[From] = &[Files("crates/record/tests/records", ".json", b"")];
 const JOURNALS: &[From] = &[
     Own(b"{\"from_s\":0,\"to_s\":1,\"phase\":0}\n"),
@@ -267,6 +303,10 @@ const ORIGINS: &[(&str, &[From])] = &[
         ("scenario_files", SCENARIOS),
         ("flag_values", VALUES),
         ("addresses", ADDRESSES),
+        ("bus_addresses", BUSES),
+        ("bus_greetings", GREETINGS),
+        ("bus_frames", FRAMES),
+        ("fleet_messages", MESSAGES),
         ("run_records", RECORDS),
         ("journals", JOURNALS),
         ("histograms", HISTOGRAMS),

@@ -412,7 +412,8 @@ const RECORD: &[&str] = &[
 pub fn of(target: &str) -> &'static [&'static str] {
     match target {
         "http1_replies" | "http1_requests" | "live_requests" => HTTP,
-        "json_scans" | "search_parameters" | "engine_replies" => JSON,
+        "json_scans" | "search_parameters" | "engine_replies" | "bus_greetings"
+        | "fleet_messages" => JSON,
         "document_ids" | "document_bodies" | "visit_replies" | "feed_operations"
         | "document_requests" => DOCUMENT,
         "selections" => SELECTION,
@@ -421,7 +422,7 @@ pub fn of(target: &str) -> &'static [&'static str] {
         "elastic_searches" | "elastic_bodies" | "filter_paths" => ELASTIC,
         "sql" => SQL,
         "toml_files" | "scenario_files" => TOML,
-        "flag_values" | "addresses" => VALUES,
+        "flag_values" | "addresses" | "bus_addresses" => VALUES,
         "query_files" | "ndjson_requests" | "row_files" | "statement_files" | "corpus_files"
         | "rules" => FILES,
         "run_records" | "journals" | "histograms" | "imports" | "printed_tables" => RECORD,

@@ -3,7 +3,8 @@
 
 use plimsoll_core::clock::{format_utc, wall_us};
 use plimsoll_engine::health::machine;
-use plimsoll_hostile::{floods, peers, table};
+use plimsoll_hostile::floods::{self, Measure};
+use plimsoll_hostile::{peers, table};
 use plimsoll_zoo::page::refresh;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -106,6 +107,11 @@ fn meet(arguments: &Arguments, program: &Path) -> Result<(Vec<table::Met>, usize
 
 fn withstand(arguments: &Arguments, program: &Path) -> Result<(Vec<table::Stood>, usize), String> {
     let (mut stood, mut faults) = (Vec::new(), 0);
+    let measure = Measure {
+        seconds: arguments.seconds,
+        connections: arguments.connections,
+        patience: Duration::from_secs(10),
+    };
     for flood in floods::all() {
         let name = format!("{}: {}", flood.server, flood.name);
         if !name.contains(&arguments.only) {
@@ -113,7 +119,7 @@ fn withstand(arguments: &Arguments, program: &Path) -> Result<(Vec<table::Stood>
         }
         let place = tempfile::tempdir().map_err(|error| error.to_string())?;
         let found = flood
-            .play(program, place.path(), arguments.seconds, arguments.connections)
+            .play(program, place.path(), measure)
             .map_err(|error| format!("{name}: {error}"))?;
         faults += tell(&name, &flood.faults(&found), &found.output);
         stood.push((flood, found));

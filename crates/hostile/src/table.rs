@@ -40,13 +40,13 @@ pub fn peers(met: &[Met]) -> String {
 #[must_use]
 pub fn floods(stood: &[Stood]) -> String {
     let mut text = String::from(
-        "| server | flood | memory, MiB | allowed, MiB | honest requests answered | slowest of them, ms |\n\
-         |---|---|---:|---:|---:|---:|\n",
+        "| server | flood | memory, MiB | allowed, MiB | honest requests answered | slowest of them, ms | end, ms |\n\
+         |---|---|---:|---:|---:|---:|---:|\n",
     );
     for (flood, found) in stood {
         let _ = writeln!(
             text,
-            "| `{}`, port {} | {} | {} | {} | {} of {} | {} |",
+            "| `{}`, port {} | {} | {} | {} | {} of {} | {} | {} |",
             flood.server,
             flood.port + 1,
             flood.name,
@@ -55,6 +55,7 @@ pub fn floods(stood: &[Stood]) -> String {
             found.answered,
             found.asked,
             found.longest.as_millis(),
+            found.ended_after.as_millis(),
         );
     }
     text

@@ -45,6 +45,7 @@ pub const FORMS: Forms = Forms {
     compare: compare::compare,
     csv: |_| None,
     sheet: |sheet, record, _| sheet::sheet(sheet, record),
+    merge: |_, _| None,
 };
 
 /// Bytes at the beginning of a file that decide its format.

@@ -86,22 +86,30 @@ impl Shared {
     }
 
     /// The page as it is now; after the end of the run, the report. One that is old is made again first, if that does not
-    /// take long.
+    /// take long; the first one is waited for, however long it takes: a browser would show an empty page, and not ask again.
     pub async fn page(&self) -> Bytes {
-        let renewed = self.renewed.notified();
-        let is_old = {
-            let shown = self.lock();
-            shown.page.is_empty() || now_ns() - shown.page_ns > FRESH_NS
-        };
-        if is_old && !self.is_over.load(Ordering::SeqCst) {
+        loop {
+            // Made before the look at the state, so that no change is missed between the two.
+            let (renewed, over) = (self.renewed.notified(), self.over.notified());
+            let (page, age_ns) = {
+                let shown = self.lock();
+                (shown.page.clone(), now_ns() - shown.page_ns)
+            };
+            if self.is_over.load(Ordering::SeqCst) || (!page.is_empty() && age_ns <= FRESH_NS) {
+                break;
+            }
             (self.hooks.renew)();
-            let _ = tokio::time::timeout(RENEWAL, renewed).await;
+            if !page.is_empty() {
+                let _ = tokio::time::timeout(RENEWAL, renewed).await;
+                break;
+            }
+            tokio::select! {
+                () = renewed => {}
+                () = over => {}
+            }
         }
         let shown = self.lock();
-        match &shown.report {
-            Some(report) => report.clone(),
-            None => shown.page.clone(),
-        }
+        shown.report.as_ref().unwrap_or(&shown.page).clone()
     }
 
     /// The events after number `seen`, and all that follow; everything if they are forgotten. A page of another structure

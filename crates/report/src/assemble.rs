@@ -14,6 +14,9 @@ use plimsoll_record::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Name of the phase before the measured stretch.
+pub const WARMUP: &str = "warmup";
+
 /// Facts known before the first request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordHeader {
@@ -116,6 +119,28 @@ impl RecordHeader {
     #[must_use]
     pub fn class_name(&self, index: usize) -> String {
         self.class_names.get(index).cloned().unwrap_or_else(|| format!("class {index}"))
+    }
+}
+
+/// Returns the phase before the measured stretch.
+#[must_use]
+pub fn warmup_phase(schedule: Value, duration_s: f64, warmup: &Interval) -> PhaseRecord {
+    let all = warmup.all_classes();
+    PhaseRecord {
+        name: WARMUP.to_owned(),
+        from_s: 0.0,
+        duration_s,
+        measured: false,
+        schedule,
+        ledger: warmup.ledger,
+        rate: rates(&warmup.ledger, &warmup.counters, duration_s),
+        latency_ms: Latencies {
+            response: all.response.summary(),
+            service: all.service.summary(),
+            failed: all.failed_summary(),
+            server: all.server.as_ref().map(|server| server.times.summary()),
+            judged: None,
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use crate::figures::{Figure, of_load};
 use crate::page::Page;
 use crate::series::Series;
 use crate::sheet::Sheet;
-use plimsoll_record::RunRecord;
+use plimsoll_record::{JobResults, RunRecord};
 use std::fmt;
 
 /// The part of a page that follows the sections of a job.
@@ -51,6 +51,41 @@ pub struct Forms {
     /// Adds the sections of the job to the page that is data, which has the sections of all jobs already. Changes nothing for a
     /// record that has no result of the job.
     pub sheet: fn(&mut Sheet, &RunRecord, &Series),
+    /// Puts the results of the parts of a run together, after it. The record is one of theirs.
+    pub merge: fn(&RunRecord, &Parts) -> Option<Result<Merged, String>>,
+}
+
+/// Results of the parts of a run, as their agents have kept them.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// Those that are there, in the order of the slices.
+    pub there: Vec<PartResults>,
+    /// Index and name of each part that has kept no results.
+    pub missing: Vec<(u32, String)>,
+}
+
+/// Results of one part.
+#[derive(Clone, Debug)]
+pub struct PartResults {
+    /// Index of the part.
+    pub index: u32,
+    /// Name of its agent.
+    pub agent: String,
+    /// CPU time of its generator, s.
+    pub cpu_s: f64,
+    /// The results, as the coordinator gets them.
+    pub results: Vec<serde_json::Value>,
+}
+
+/// The parts together.
+#[derive(Clone, Debug, Default)]
+pub struct Merged {
+    /// Sections of the record.
+    pub results: JobResults,
+    /// Reasons why they are not the whole.
+    pub troubles: Vec<String>,
+    /// Warnings about them.
+    pub warnings: Vec<String>,
 }
 
 impl Forms {
@@ -62,6 +97,7 @@ impl Forms {
         figures: |_| None,
         compare: |_, _| None,
         sheet: |_, _, _| {},
+        merge: |_, _| None,
     };
 }
 

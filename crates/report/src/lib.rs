@@ -48,6 +48,7 @@ pub mod naming;
 pub mod number;
 pub mod outcome;
 pub mod page;
+pub mod part;
 pub mod past;
 pub mod plain;
 pub mod resources;

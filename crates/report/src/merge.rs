@@ -3,11 +3,16 @@
 //! The seconds of the journals are added by their time, as the coordinator of the run adds them, so that ledger and histograms are those
 //! of the whole run. Memory is that of a few seconds, however long the run.
 
+mod results;
+mod warmups;
+
 use crate::assemble::{Ending, RecordHeader, Tally, assemble, rates};
 use crate::error::RecordError;
+use crate::forms::{Forms, Merged};
 use crate::intervals;
 use crate::journal;
 use crate::load::{Loaded, load};
+use crate::part::OwnPart;
 use crate::run_json::INTERVALS;
 use crate::sections::Course;
 use plimsoll_core::interval::Interval;
@@ -22,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::Scope;
 use thiserror::Error;
+use warmups::Warmup;
 
 /// Records that are not the parts of one run.
 #[derive(Debug, Error)]
@@ -44,6 +50,11 @@ pub enum MergeError {
         /// Its run.
         other: String,
     },
+    /// Results of a job that cannot be put together.
+    #[error(
+        "the results of the agents cannot be put together: {0}; leave the record of the damaged part out"
+    )]
+    Results(String),
     /// The same part twice.
     #[error("{} and {} are both part {part}; name each once", .path.display(), .first.display())]
     Twice {
@@ -59,6 +70,7 @@ pub enum MergeError {
 /// A record, its place in the run, and what it says of its agent.
 struct Part {
     loaded: Loaded,
+    own: OwnPart,
     agent: AgentResult,
     number: u32,
     of: u32,
@@ -68,7 +80,7 @@ struct Part {
 ///
 /// # Errors
 /// [`MergeError`].
-pub fn merge(folders: &[PathBuf]) -> Result<(RunRecord, Course), MergeError> {
+pub fn merge(folders: &[PathBuf], forms: &[Forms]) -> Result<(RunRecord, Course), MergeError> {
     let mut parts: Vec<Part> = Vec::new();
     for folder in folders {
         let part = part_of(folder)?;
@@ -93,11 +105,13 @@ pub fn merge(folders: &[PathBuf]) -> Result<(RunRecord, Course), MergeError> {
     if let Some(scenario) = header.scenario.as_object_mut() {
         scenario.remove("slice");
     }
+    let warmup = warmups::take(&mut header, &parts)?;
     let (mut whole, sums) = add_up(&parts, &header)?;
     let mut troubles = missing(&parts);
     troubles.extend(parts.iter().zip(&sums).filter_map(|(part, sum)| trouble(part, sum)));
+    let of_jobs = results::of_jobs(&parts, forms)?;
     let course = std::mem::take(&mut whole.course);
-    Ok((assembled(&header, &parts, whole, troubles), course))
+    Ok((assembled(&header, &parts, (whole, warmup), troubles, of_jobs), course))
 }
 
 fn run_of(record: &RunRecord) -> String {
@@ -115,7 +129,8 @@ fn part_of(folder: &Path) -> Result<Part, MergeError> {
     };
     let mut agent = agent.clone();
     agent.verdict = Some(loaded.record.verdict.kind);
-    Ok(Part { agent, number, of, loaded })
+    let own = OwnPart::read(folder)?;
+    Ok(Part { agent, number, of, loaded, own })
 }
 
 /// The parts of which there is no record.
@@ -163,10 +178,10 @@ fn add_up(parts: &[Part], header: &RecordHeader) -> Result<(Whole, Vec<Ledger>),
         let (streams, readers): (Vec<_>, Vec<_>) =
             parts.iter().map(|part| read_along(scope, &part.loaded.folder)).unzip();
         let mut next: Vec<Option<Interval>> = streams.iter().map(|one| one.recv().ok()).collect();
-        while let Some(to_ns) = next.iter().flatten().map(|second| second.to_ns).min() {
+        while let Some(end_ns) = next.iter().flatten().map(Interval::second_end_ns).min() {
             let mut sum = Interval::default();
             for ((own, stream), ledger) in next.iter_mut().zip(&streams).zip(&mut sums) {
-                while let Some(second) = own.take_if(|second| second.to_ns == to_ns) {
+                while let Some(second) = own.take_if(|second| second.second_end_ns() == end_ns) {
                     ledger.merge(&second.ledger);
                     sum.phase = second.phase;
                     sum.merge(&second);
@@ -202,13 +217,15 @@ fn read_along<'scope>(
 fn assembled(
     header: &RecordHeader,
     parts: &[Part],
-    mut whole: Whole,
-    troubles: Vec<String>,
+    (mut whole, warmup): (Whole, Option<Warmup>),
+    mut troubles: Vec<String>,
+    of_jobs: Merged,
 ) -> RunRecord {
+    troubles.extend(of_jobs.troubles);
     if !troubles.is_empty() {
         whole.tally.cut();
     }
-    let (totals, phases) = whole.tally.finish();
+    let (totals, mut phases) = whole.tally.finish();
     let records = || parts.iter().map(|part| &part.loaded.record);
     let search = search_of(parts);
     // Between the rates of a search there is no load.
@@ -234,10 +251,13 @@ fn assembled(
         troubles: troubles.clone(),
         ..FleetResult::default()
     };
-    let mut warnings = vec![
-        "merged from the records of the agents; each was judged by itself, and the warm-up is left out".to_owned(),
-    ];
+    let mut warnings =
+        vec!["merged from the records of the agents; each was judged by itself".to_owned()];
+    warnings.extend(of_jobs.warnings);
     warnings.extend(fleet.apart());
+    if let Some(warmup) = warmup {
+        warnings.extend(warmup.put(&mut phases, (duration_s, rate)));
+    }
     let ending = Ending {
         duration_s: Some(duration_s),
         generator: generator(parts),
@@ -248,7 +268,11 @@ fn assembled(
             _ => verdict(parts, troubles),
         },
         warnings,
-        job_results: search.unwrap_or_default().with(fleet),
+        job_results: {
+            let mut all = search.unwrap_or_default();
+            all.extend(of_jobs.results);
+            all.with(fleet)
+        },
         ..Ending::default()
     };
     let mut record = assemble(header, &totals, phases, ending);

@@ -91,7 +91,11 @@ fn read_line(mut stream: TcpStream, deadline_ns: u64) -> Greeting {
         match stream.read(&mut buffer) {
             Ok(0) if line.is_empty() => return Greeting::Silent,
             Ok(0) => return Greeting::Foreign,
-            Ok(read) => line.extend_from_slice(&buffer[..read]),
+            Ok(read) => match take(&mut line, &buffer[..read]) {
+                Step::More => {}
+                Step::Foreign => return Greeting::Foreign,
+                Step::Whole => return Greeting::Line(line),
+            },
             Err(error)
                 if matches!(
                     error.kind(),
@@ -99,19 +103,34 @@ fn read_line(mut stream: TcpStream, deadline_ns: u64) -> Greeting {
                 ) => {}
             Err(_) => return Greeting::Silent,
         }
-        let beginning = &b"INFO "[..line.len().min(5)];
-        if !line.starts_with(beginning) || line.len() > GREETING_BYTES_MAX {
-            return Greeting::Foreign;
-        }
-        if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
-            line.truncate(end);
-            return Greeting::Line(line);
-        }
     }
     Greeting::Silent
 }
 
-fn check_line(line: &[u8], options: &NatsOptions) -> Result<(), ConnectError> {
+/// Meaning of the bytes so far.
+pub(crate) enum Step {
+    /// The beginning of a greeting.
+    More,
+    /// Not that of a NATS server.
+    Foreign,
+    /// The whole line.
+    Whole,
+}
+
+/// Takes more bytes of a greeting; a line that is whole has no end of line any more.
+pub(crate) fn take(line: &mut Vec<u8>, bytes: &[u8]) -> Step {
+    line.extend_from_slice(bytes);
+    let end = line.iter().position(|byte| *byte == b'\n');
+    line.truncate(end.unwrap_or(line.len()));
+    let beginning = &b"INFO "[..line.len().min(5)];
+    match line.starts_with(beginning) && line.len() <= GREETING_BYTES_MAX {
+        false => Step::Foreign,
+        true if end.is_some() => Step::Whole,
+        true => Step::More,
+    }
+}
+
+pub(crate) fn check_line(line: &[u8], options: &NatsOptions) -> Result<(), ConnectError> {
     let place = options.address.place();
     let info = line.get(5..).and_then(|json| serde_json::from_slice::<Value>(json).ok());
     let Some(info) = info else { return Err(ConnectError::Foreign { place }) };

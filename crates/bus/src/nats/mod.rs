@@ -1,8 +1,8 @@
 //! A bus over a NATS server. The client library runs on one thread of its own, and plimsoll calls it from others.
 
 mod errors;
-mod hello;
-mod options;
+pub(crate) mod hello;
+pub(crate) mod options;
 mod reception;
 
 pub use errors::ConnectError;
@@ -140,6 +140,30 @@ impl Nats {
         waited.map_err(|_| BusError::NotInTime { within })
     }
 
+    /// Subscribes to several subjects, whose messages come in one queue, in the order in which they arrive.
+    ///
+    /// # Errors
+    /// As [`Bus::subscribe`].
+    pub fn subscribe_all(&self, subjects: &[&str]) -> Result<Box<dyn Subscription>, BusError> {
+        subjects.iter().try_for_each(|subject| subject::check_subscribed(subject))?;
+        self.check_link()?;
+        let queue = Queue::new(self.bounds);
+        let mut ends = Vec::new();
+        for subject in subjects {
+            let subscriber = self.wait(self.client.subscribe((*subject).to_owned()))?;
+            let subscriber = subscriber.map_err(|_| BusError::Closed)?;
+            let task = self.handle.spawn(forward(subscriber, Closing(Arc::clone(&queue))));
+            ends.push(reception::End(task.abort_handle()));
+        }
+        self.watch.add(&queue);
+        let reader = Reader::new(queue, ends);
+        self.flush(SUBSCRIBE_WITHIN)?;
+        match subjects.iter().find(|subject| self.watch.is_forbidden(subject)) {
+            Some(subject) => Err(BusError::Forbidden { subject: (*subject).to_owned() }),
+            None => Ok(Box::new(reader)),
+        }
+    }
+
     fn check_link(&self) -> Result<(), BusError> {
         if self.state().is_connected() { Ok(()) } else { Err(BusError::Disconnected) }
     }
@@ -199,19 +223,7 @@ impl Bus for Nats {
     }
 
     fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
-        subject::check_subscribed(subject)?;
-        self.check_link()?;
-        let subscriber = self.wait(self.client.subscribe(subject.to_owned()))?;
-        let subscriber = subscriber.map_err(|_| BusError::Closed)?;
-        let queue = Queue::new(self.bounds);
-        self.watch.add(&queue);
-        let task = self.handle.spawn(forward(subscriber, Closing(Arc::clone(&queue))));
-        let reader = Reader::new(queue, reception::End(task.abort_handle()));
-        self.flush(SUBSCRIBE_WITHIN)?;
-        if self.watch.is_forbidden(subject) {
-            return Err(BusError::Forbidden { subject: subject.to_owned() });
-        }
-        Ok(Box::new(reader))
+        self.subscribe_all(&[subject])
     }
 
     fn flush(&self, within: Duration) -> Result<(), BusError> {

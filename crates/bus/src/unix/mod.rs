@@ -1,7 +1,7 @@
 //! A bus over a Unix socket, for the processes of one machine. One process is the hub; it notices at once when another is gone, and
 //! the others notice at once when the hub is.
 
-mod frame;
+pub(crate) mod frame;
 mod hub;
 mod outbox;
 #[cfg(test)]

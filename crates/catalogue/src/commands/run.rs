@@ -1,5 +1,6 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
+use super::fleet_words::fleet_words;
 use super::scenario::{self, CommandLine};
 use crate::{
     QUICKSTART, is_job, named,
@@ -34,6 +35,8 @@ Examples:
     plimsoll run feedsim_autoscale -i '{\"num_instances\": 2, \"extra_args\": \"-q 100\"}' --dry-run
   A job in another role, with an additional hook:
     plimsoll run fbench -r remote -i host=10.0.0.5 -i port=8080 -i queries=q.txt -k perf
+  A job by two agents that wait on a bus (docs/fleet.md):
+    plimsoll run fbench -i seconds=20 --agents 2 --bus nats://127.0.0.1:4222
   Your own job or scenario (docs/jobs.md, docs/scenarios.md):
     plimsoll run my.toml
   Repeat a load from its record:
@@ -92,6 +95,7 @@ pub struct RunArgs {
     /// Flags that override fields of FILE.toml
     ///
     /// Flags of the command in FILE.toml, also --agents and --bus. For a mix: --agents, --feed-agents, --bus and others of a fleet.
+    /// For a job: those of a fleet, which its command gets.
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
     #[command(flatten)]
@@ -131,6 +135,21 @@ impl RunArgs {
         words.extend(output.quiet.then(|| "--quiet".to_owned()));
         words.extend(output.verbose.then(|| "--verbose".to_owned()));
         words
+    }
+
+    /// The flags behind the name of a job: those of a fleet, for its command.
+    fn fleet_words(&self, command: &[String], program: &Program) -> Result<Vec<String>> {
+        let parser = (program.parser)();
+        let named = |name: Option<&str>| name.and_then(|name| parser.find_subcommand(name));
+        let (command, own) = (named(command.first().map(String::as_str)), named(Some(Self::NAME)));
+        let words = match (command, own) {
+            (Some(command), Some(own)) => fleet_words(&self.flags, command, own)?,
+            _ => None,
+        };
+        match words {
+            Some(words) => Ok(words),
+            None => self.no_flags(program).map(|()| Vec::new()),
+        }
     }
 
     /// Refuses flags behind what has no flags of its own.
@@ -202,14 +221,15 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         args.no_flags(program)?;
         return start(&read(path, &text)?, path, &output, args.dry_run);
     }
-    args.no_flags(program)?;
     if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
+        args.no_flags(program)?;
         args.only_for_jobs("a repeated run has no variables, roles or hooks")?;
         return repeat(path, &output, args.dry_run);
     }
     let job = named(&args.job)?;
     let data = args.data.join(&job.name);
-    let plan = Plan::new(&job, &args.choices(), &data)?;
+    let mut plan = Plan::new(&job, &args.choices(), &data)?;
+    plan.add_words(args.fleet_words(&plan.command()?, program)?);
     plan.check(program.check_words)?;
     if args.dry_run {
         print_out(&plan.dry_run(&runner::passed_on(&output))?)?;

@@ -388,7 +388,7 @@ fn one(args: &ReportArgs, forms: &[Forms], folder: &Path) -> Result<(String, u8)
 
 /// One run from the records of its agents.
 fn merged(args: &ReportArgs, forms: &[Forms]) -> Result<(String, u8)> {
-    let (record, course) = merge(&args.merge).map_err(|error| usage(error.to_string()))?;
+    let (record, course) = merge(&args.merge, forms).map_err(|error| usage(error.to_string()))?;
     shown(args, forms, record, (None, Some(&course)))
 }
 

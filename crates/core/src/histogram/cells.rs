@@ -4,7 +4,10 @@
 //! passes over a histogram (emptying, adding, writing) depends on the recorded values, not on the possible ones:
 //! with 60 classes a second would otherwise move a hundred megabytes.
 
+use super::numbers::take;
 use super::{LARGEST_NS, SMALLEST_NS};
+use crate::rng::splitmix64;
+use std::sync::LazyLock;
 
 /// log2 of the unit: values are kept in steps of 512 ns, the power of two below [`SMALLEST_NS`].
 const UNIT_BITS: u32 = SMALLEST_NS.ilog2();
@@ -19,8 +22,16 @@ const CELLS: usize = (LAST_BUCKET + 2) << HALF_BITS;
 pub(super) const LAST: usize = CELLS - 1;
 /// log2 of the cells of a block.
 const BLOCK_BITS: usize = 6;
-const BLOCK: usize = 1 << BLOCK_BITS;
+pub(super) const BLOCK: usize = 1 << BLOCK_BITS;
 const WORDS: usize = CELLS / BLOCK / 64;
+/// Number of blocks.
+pub(super) const BLOCKS: usize = WORDS * 64;
+
+/// Two odd random numbers of each cell, always the same.
+static FACTORS: LazyLock<Box<[[u64; 2]]>> = LazyLock::new(|| {
+    let factor = |number: usize| splitmix64(number as u64) | 1;
+    (0..CELLS).map(|cell| [factor(2 * cell), factor(2 * cell + 1)]).collect()
+});
 
 /// Counts by cell.
 #[derive(Clone, Debug)]
@@ -121,6 +132,76 @@ impl Cells {
 
     fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
         blocks_of(self.used)
+    }
+
+    /// The blocks that hold a count, ascending, each with its number.
+    pub fn filled(&self) -> impl Iterator<Item = (usize, &[u64])> + '_ {
+        self.blocks().map(|block| (block.start >> BLOCK_BITS, &self.counts[block]))
+    }
+
+    /// Adds to the cells of a block, which must be one of [`BLOCKS`].
+    pub fn add_block(&mut self, number: usize, counts: &[u64; BLOCK]) {
+        let sum = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        // A block is in use if it holds a count.
+        if sum == 0 {
+            return;
+        }
+        self.used[number / 64] |= 1 << (number % 64);
+        self.total = self.total.saturating_add(sum);
+        let from = number << BLOCK_BITS;
+        for (own, count) in self.counts[from..from + BLOCK].iter_mut().zip(counts) {
+            *own = own.saturating_add(*count);
+        }
+    }
+
+    /// Two sums of the counts, each count times a fixed random number of its cell, modulo 2^64.
+    pub fn fingerprint(&self) -> [u64; 2] {
+        let (mut first, mut second) = (0u64, 0u64);
+        for block in self.blocks() {
+            let (counts, factors) = (&self.counts[block.clone()], &FACTORS[block]);
+            // Plain steps: adapters of iterators are not always compiled into one loop, which made this five times slower.
+            for at in 0..counts.len().min(factors.len()) {
+                first = first.wrapping_add(counts[at].wrapping_mul(factors[at][0]));
+                second = second.wrapping_add(counts[at].wrapping_mul(factors[at][1]));
+            }
+        }
+        [first, second]
+    }
+
+    /// Adds the counts of a V2 form. After an error some of them may have been added.
+    pub fn add_v2(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        // What changes with each count is kept at hand: a processor waits for a word that it has just written.
+        let (mut at, mut next, mut total) = (0, 0usize, self.total);
+        let (mut word, mut bits) = (0, 0u64);
+        let read = loop {
+            if at == bytes.len() {
+                break Ok(());
+            }
+            let Some(number) = take(bytes, &mut at) else { break Err("a count is cut off") };
+            if number < 0 {
+                // This many empty cells.
+                let empty = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+                next = next.saturating_add(empty);
+                continue;
+            }
+            if number > 0 {
+                let Some(cell) = self.counts.get_mut(next) else {
+                    break Err("a value is larger than the histogram's range");
+                };
+                *cell = cell.saturating_add(number.unsigned_abs());
+                total = total.saturating_add(number.unsigned_abs());
+                let block = next >> BLOCK_BITS;
+                if block / 64 != word {
+                    self.used[word] |= std::mem::take(&mut bits);
+                    word = block / 64;
+                }
+                bits |= 1 << (block % 64);
+            }
+            next = next.saturating_add(1);
+        };
+        self.used[word] |= bits;
+        self.total = total;
+        read
     }
 
     /// The cells that hold a count, ascending, with it.

@@ -1,6 +1,7 @@
 //! HdrHistogram's V2 form, written from the cells in use.
 
 use super::cells::{Cells, LAST};
+use super::numbers::put;
 use super::{DIGITS, LARGEST_NS, SMALLEST_NS};
 use flate2::read::ZlibDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -31,12 +32,9 @@ thread_local! {
         RefCell::new(Unpacking { inflate: Decompress::new(true), out: vec![0; V2_MAX] });
 }
 
-/// Hands each cell of a deflated V2 form to `add`, ascending. Returns `None` for a histogram of other bounds, before any cell, and an
-/// error for one that is damaged.
-pub(super) fn read(
-    bytes: &[u8],
-    add: &mut dyn FnMut(usize, u64),
-) -> Option<Result<(), &'static str>> {
+/// Adds the counts of a deflated V2 form. Returns `None` for a histogram of other bounds, before any of them, and an error for one
+/// that is damaged.
+pub(super) fn read(cells: &mut Cells, bytes: &[u8]) -> Option<Result<(), &'static str>> {
     let (head, packed) = bytes.split_at_checked(8)?;
     let length = u32::from_be_bytes(head[4..].try_into().ok()?) as usize;
     if head[..4] != DEFLATED_COOKIE.to_be_bytes() {
@@ -56,7 +54,7 @@ pub(super) fn read(
         let (head, counts) = out[..unpacked].split_at_checked(HEAD)?;
         let length = u32::from_be_bytes(head[4..8].try_into().ok()?) as usize;
         (head[..4] == COOKIE.to_be_bytes() && head[8..] == bounds() && length <= counts.len())
-            .then(|| each_cell(&counts[..length], add))
+            .then(|| cells.add_v2(&counts[..length]))
     })
 }
 
@@ -96,46 +94,6 @@ fn bounds() -> [u8; HEAD - 8] {
     out
 }
 
-fn each_cell(counts: &[u8], add: &mut dyn FnMut(usize, u64)) -> Result<(), &'static str> {
-    let (mut at, mut index) = (0, 0usize);
-    while at < counts.len() {
-        let number = take(counts, &mut at).ok_or("a count is cut off")?;
-        match u64::try_from(number) {
-            // Less than 0: this many empty cells.
-            Err(_) => {
-                let empty = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
-                index = index.saturating_add(empty);
-            }
-            Ok(count) => {
-                if count > 0 && index > LAST {
-                    return Err("a value is larger than the histogram's range");
-                }
-                if count > 0 {
-                    add(index, count);
-                }
-                index = index.saturating_add(1);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The number that [`put`] wrote at this place.
-fn take(bytes: &[u8], at: &mut usize) -> Option<i64> {
-    let mut number = 0u64;
-    for place in 0..9 {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        // The ninth byte has eight bits of its own.
-        let bits = if place < 8 { byte & 0x7f } else { byte };
-        number |= u64::from(bits) << (7 * place);
-        if byte < 0x80 {
-            break;
-        }
-    }
-    Some((number >> 1) as i64 ^ -((number & 1) as i64))
-}
-
 /// The V2 form, not deflated.
 fn v2(cells: &Cells) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
@@ -166,19 +124,6 @@ fn v2(cells: &Cells) -> Vec<u8> {
     let length = (out.len() - head) as u32;
     out[4..8].copy_from_slice(&length.to_be_bytes());
     out
-}
-
-/// A number in zigzag LEB128 of at most nine bytes.
-fn put(number: i64, out: &mut Vec<u8>) {
-    let mut left = ((number << 1) ^ (number >> 63)) as u64;
-    for _ in 0..8 {
-        if left < 0x80 {
-            return out.push(left as u8);
-        }
-        out.push(left as u8 | 0x80);
-        left >>= 7;
-    }
-    out.push(left as u8);
 }
 
 /// The deflated V2 form whose data is stored as it is: valid for every reader, and written in no time. Counts are short

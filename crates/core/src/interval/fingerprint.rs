@@ -2,13 +2,13 @@
 //!
 //! With it, a receiver of intervals can prove that they are the whole, and needs 16 bytes for it instead of all histograms. Each
 //! count is multiplied with two fixed random odd numbers of its place and added modulo 2^64 (a linear hash, after Carter and
-//! Wegman, "Universal classes of hash functions", 1979). Sums that differ in one place always have different fingerprints; those
+//! Wegman, "Universal classes of hash functions", 1979); for a cell of a histogram, the number of its place is that of the cell times
+//! that of the histogram. Sums that differ in one place always have different fingerprints; those
 //! that differ in several have the same one with a probability of about 2^-128.
 
 use super::{ClassPart, Counters, Interval};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
-use crate::outcome::Failure;
 use crate::rng::splitmix64;
 
 /// A sum over all counts of intervals.
@@ -65,58 +65,19 @@ impl Fingerprint {
 
     fn histogram(&mut self, place: u64, histogram: &Histogram) {
         if !histogram.is_empty() {
-            let key = splitmix64(place);
-            histogram.cells().for_each(|(value_ns, count)| self.count_at(key, value_ns, count));
+            for (sum, own) in self.sums.iter_mut().zip(histogram.fingerprint()) {
+                let key = splitmix64(place) | 1;
+                *sum = sum.wrapping_add(own.wrapping_mul(key));
+            }
         }
     }
 
     fn ledger(&mut self, place: u64, ledger: &Ledger) {
-        let Ledger { scheduled, sent, ok, refused, unsent, failed, unfinished } = ledger;
-        let counts = [
-            *scheduled,
-            *sent,
-            *ok,
-            refused.queue_full,
-            refused.queue_timeout,
-            unsent.stopped,
-            *unfinished,
-        ];
-        (0..).zip(counts).for_each(|(index, count)| self.count(place, index, count));
-        for kind in Failure::ALL {
-            self.count(place, 16 + kind as u64, failed.get(kind));
-        }
+        (0..).zip(ledger.columns()).for_each(|(index, count)| self.count(place, index, count));
     }
 
     fn counters(&mut self, counters: &Counters) {
-        let Counters {
-            bytes_sent,
-            bytes_received,
-            bytes_body,
-            connects,
-            reused,
-            retries,
-            waited,
-            cycles_late,
-            ended_in_time,
-            ok_in_time,
-            exhausted,
-            refused_late,
-        } = *counters;
-        let counts = [
-            bytes_sent,
-            bytes_received,
-            bytes_body,
-            connects,
-            reused,
-            retries,
-            waited,
-            cycles_late,
-            ended_in_time,
-            ok_in_time,
-            exhausted,
-            refused_late,
-        ];
-        (0..).zip(counts).for_each(|(index, count)| self.count(0, index, count));
+        (0..).zip(counters.all()).for_each(|(index, count)| self.count(0, index, count));
     }
 
     fn count(&mut self, place: u64, index: u64, count: u64) {

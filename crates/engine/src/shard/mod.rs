@@ -215,7 +215,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         self.course.begin(start_ns);
         self.connections.begin(start_ns);
         self.books.begin(&self.plan, &self.course);
-        if self.course.refusal().is_some() {
+        // A run that was stopped before its start sends nothing, though its first requests are due.
+        self.course.notice_stop(start_ns, || true);
+        if self.course.refusal().is_some() || self.course.is_stop_asked() {
             self.course.end_by(start_ns);
             self.end_schedule(start_ns);
         }

@@ -4,13 +4,12 @@ use super::watchers::Readiness;
 use super::windows::{Windows, add_all};
 use super::{
     CONFIRMED_NS, Coordinator, Event, LATE_MAX_NS, LEAD_EACH_NS, LEAD_NS, READY_WITHIN_NS, State,
-    names,
 };
 use crate::figures::Figures;
 use crate::gathering::Gathering;
 use crate::message::{Down, Ended};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
-use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::interval::{Compact, Interval};
 use plimsoll_core::seek::plant::{Pace, Window};
 use plimsoll_engine::run::RunEnd;
 
@@ -36,12 +35,24 @@ pub(super) struct Phase {
     ended: Vec<Window>,
     /// Reasons why the phase is not whole.
     troubles: Vec<String>,
+    late: Vec<Late>,
 }
 
 impl Phase {
     pub fn number(&self) -> u32 {
         self.number
     }
+}
+
+/// A part that began a phase too late for a common start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Name of its agent.
+    pub agent: String,
+    /// Longest time by which it may have begun late, with the error of its clock, ns.
+    pub by_ns: u64,
+    /// The reason in a line.
+    pub why: String,
 }
 
 /// The end of a phase.
@@ -55,6 +66,8 @@ pub struct PhaseEnd {
     pub pace: Pace,
     /// Reasons why the run is not whole, each with the name of its agent.
     pub troubles: Vec<String>,
+    /// The agents that began it too late; the job knows how much that matters.
+    pub late: Vec<Late>,
 }
 
 /// Time from the order to start to the start, ns.
@@ -82,6 +95,7 @@ impl Coordinator {
             known: Windows::of(self.agents.len()),
             ended: Vec::new(),
             troubles: Vec::new(),
+            late: Vec::new(),
         });
         self.phases += 1;
         self.is_stirred = true;
@@ -95,9 +109,7 @@ impl Coordinator {
             self.end_phase();
             return;
         }
-        if let Some(gone) = self.agents.iter().find(|agent| agent.is_gone()) {
-            let why = gone.trouble.clone().unwrap_or_default();
-            let (why, code) = (format!("agent {}: {why}", gone.here.name), gone.code);
+        if let Some((why, code)) = self.first_gone() {
             self.refuse(&why, code);
             return;
         }
@@ -107,8 +119,8 @@ impl Coordinator {
         }
         let number = phase.number;
         let Some(at_ns) = phase.start_ns else {
-            let not_ready = |agent: &&super::Agent| !agent.is_ready(number);
-            let missing = names(self.agents.iter().filter(not_ready).map(super::Agent::name));
+            let not_ready = |agent: &super::Agent| !agent.is_ready(number);
+            let missing = self.names_of(&not_ready);
             if missing.is_empty() {
                 match self.watchers.readiness() {
                     // Later phases go on with those that are left.
@@ -118,16 +130,16 @@ impl Coordinator {
                 }
             } else if now_ns > phase.since_ns + READY_WITHIN_NS {
                 let seconds = READY_WITHIN_NS / SECOND_NS;
-                self.refuse(&format!("not ready within {seconds} s: agent {missing}"), None);
+                self.refuse(&format!("not ready within {seconds} s: {missing}"), None);
             }
             return;
         };
-        let not_armed = |agent: &&super::Agent| agent.armed != Some(number);
-        let missing = names(self.agents.iter().filter(not_armed).map(super::Agent::name));
+        let not_armed = |agent: &super::Agent| agent.armed != Some(number);
+        let missing = self.names_of(&not_armed);
         if missing.is_empty() {
             self.agree(at_ns);
         } else if now_ns + CONFIRMED_NS > at_ns {
-            let why = format!("the start was not confirmed in time by agent {missing}");
+            let why = format!("the start was not confirmed in time by {missing}");
             self.refuse(&why, None);
         }
     }
@@ -136,10 +148,10 @@ impl Coordinator {
     fn arm(&mut self, now_ns: u64) {
         let Some(phase) = &self.phase else { return };
         let wrong = self.agents.iter().find_map(|agent| {
-            let (name, ready) = (agent.name(), agent.ready.as_ref()?);
+            let (name, ready) = (self.members.title(agent.name()), agent.ready.as_ref()?);
             if ready.key != phase.key {
                 return Some(format!(
-                    "agent {name} prepared another load than the coordinator ({} and {}); their files, addresses or \
+                    "{name} prepared another load than the coordinator ({} and {}); their files, addresses or \
                      settings differ",
                     ready.key, phase.key
                 ));
@@ -147,7 +159,7 @@ impl Coordinator {
             let error_ns = ready.clock.1 / 2;
             (error_ns > LATE_MAX_NS).then(|| {
                 format!(
-                    "the clock of agent {name} is known to {} ms only (half of the shortest round trip to the coordinator); \
+                    "the clock of {name} is known to {} ms only (half of the shortest round trip to the coordinator); \
                      at most {} ms are accepted for a common start; use a faster network to the bus",
                     error_ns / MILLISECOND_NS,
                     LATE_MAX_NS / MILLISECOND_NS
@@ -207,7 +219,7 @@ impl Coordinator {
 
     /// An agent takes no further part.
     pub(super) fn without(&mut self, index: usize, why: &str, code: Option<u8>) {
-        let reason = format!("agent {}: {why}", self.agents[index].name());
+        let reason = format!("{}: {why}", self.members.title(self.agents[index].name()));
         let Some(phase) = &mut self.phase else {
             self.lost_between.push(reason);
             return;
@@ -227,22 +239,24 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn started(&mut self, index: usize, late_ns: u64) {
+    pub(super) fn started(&mut self, index: usize, number: u32, late_ns: u64) {
         let agent = &mut self.agents[index];
         agent.late_ns = agent.late_ns.max(late_ns);
         let error_ns = agent.ready.as_ref().map_or(0, |ready| ready.clock.1 / 2);
+        let phase = self.phase.as_mut().filter(|phase| phase.number == number);
         if late_ns + error_ns > LATE_MAX_NS
-            && let Some(phase) = &mut self.phase
+            && let Some(phase) = phase
         {
+            let agent = self.agents[index].name().to_owned();
             let milliseconds = late_ns / MILLISECOND_NS;
-            let name = self.agents[index].name();
-            phase.troubles.push(format!("agent {name}: it started {milliseconds} ms late"));
+            let why = format!("{}: it started {milliseconds} ms late", self.members.title(&agent));
+            phase.late.push(Late { agent, by_ns: late_ns + error_ns, why });
         }
     }
 
-    pub(super) fn second(&mut self, index: usize, line: &IntervalLine) {
+    pub(super) fn second(&mut self, index: usize, second: &Compact) {
         let Some(phase) = &mut self.phase else { return };
-        match phase.gathering.second(index, line) {
+        match phase.gathering.second(index, second) {
             Ok(whole) => self.show(whole),
             Err(why) => self.lose(index, &why),
         }
@@ -259,6 +273,9 @@ impl Coordinator {
 
     pub(super) fn ended(&mut self, index: usize, mut ended: Ended) {
         let Some(phase) = &mut self.phase else { return };
+        if let Ok(end) = &mut ended.end {
+            end.name_error(|| self.members.title(self.agents[index].name()));
+        }
         let start_ns = phase.start_ns.unwrap_or(0);
         add_all(&mut phase.ended, 0, &std::mem::take(&mut ended.windows));
         match phase.gathering.ended(index, ended, start_ns) {
@@ -295,7 +312,8 @@ impl Coordinator {
         for (agent, figures) in self.agents.iter_mut().zip(whole.parts) {
             agent.figures = figures;
         }
-        let end = PhaseEnd { end: whole.end, windows: phase.ended, pace, troubles: phase.troubles };
+        let Phase { ended: windows, troubles, late, .. } = phase;
+        let end = PhaseEnd { end: whole.end, windows, pace, troubles, late };
         self.events.push_back(Event::Ended(Box::new(end)));
     }
 }

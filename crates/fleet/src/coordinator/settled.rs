@@ -6,6 +6,7 @@ use crate::link::LinkError;
 use crate::message::Down;
 use plimsoll_core::record::Machine;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
+use plimsoll_record::fleet::Members;
 use serde_json::Value;
 
 /// An agent at the end of a run.
@@ -76,6 +77,14 @@ impl Coordinator {
         &self.lost_between
     }
 
+    /// Reason and exit code of the first agent that is lost or aborted.
+    #[must_use]
+    pub fn first_gone(&self) -> Option<(String, Option<u8>)> {
+        let gone = self.agents.iter().find(|agent| agent.is_gone())?;
+        let why = gone.trouble.as_deref().unwrap_or_default();
+        Some((format!("{}: {why}", self.members.title(gone.name())), gone.code))
+    }
+
     /// Takes the next results of the agents' jobs, in the order of the slices, once each agent has sent one or is lost.
     pub fn take_parts(&mut self) -> Option<Vec<AgentPart>> {
         let is_there = |agent: &Agent| {
@@ -121,11 +130,11 @@ impl Coordinator {
 /// The heavier verdict of the whole and of what the agents say of themselves, if it is one of theirs: an agent that is limited
 /// makes the run so.
 #[must_use]
-pub fn of_agents(whole: VerdictKind, agents: &[AgentReport]) -> Option<Verdict> {
+pub fn of_agents(whole: VerdictKind, members: Members, agents: &[AgentReport]) -> Option<Verdict> {
     let reasons_of = |kind: VerdictKind| {
         let its = |agent: &AgentReport| {
             let verdict = agent.verdict.as_ref().filter(|verdict| verdict.kind == kind)?;
-            Some(format!("agent {}: {}", agent.name, verdict.reasons.join("; ")))
+            Some(format!("{}: {}", members.title(&agent.name), verdict.reasons.join("; ")))
         };
         agents.iter().filter_map(its).collect::<Vec<_>>()
     };

@@ -1,6 +1,7 @@
 //! Agents that watch their machines: they have no part of the load, and one that is lost takes nothing from it.
 
-use super::{Coordinator, SILENT_NS, State, names};
+use super::{Coordinator, SILENT_NS, State};
+use crate::hall::few;
 use crate::link::{Link, LinkError, Packet};
 use crate::message::{Down, Here, Up, Watches};
 use plimsoll_core::clock::SECOND_NS;
@@ -94,7 +95,7 @@ impl Watchers {
         };
         self.is_touched = true;
         for text in one.link.receive(packet, now_ns) {
-            match serde_json::from_slice::<Up>(&text) {
+            match Up::decode(&text) {
                 Ok(message) => one.hear(message),
                 Err(error) => one.lose(&format!("it sent something unknown ({error})")),
             }
@@ -273,7 +274,7 @@ impl Coordinator {
     /// Names of the watchers, in a line that stays short.
     #[must_use]
     pub fn watcher_names(&self) -> String {
-        names(self.watchers.all.iter().map(|one| one.here.name.as_str()))
+        few(self.watchers.all.iter().map(|one| one.here.name.as_str()))
     }
 }
 

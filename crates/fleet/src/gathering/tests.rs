@@ -44,7 +44,7 @@ fn merged(parts: &[Made], measured_s: f64) -> (Vec<Interval>, Whole) {
     for second in 0..most {
         for (index, part) in parts.iter().enumerate() {
             if let Some(second) = part.seconds.get(second) {
-                shown.extend(gathering.second(index, &IntervalLine::from(second)).unwrap());
+                shown.extend(gathering.second(index, &Compact::from(second)).unwrap());
             }
         }
     }
@@ -137,6 +137,31 @@ fn intervals_of_unequal_length_are_added_by_time_and_not_by_position() {
     assert_eq!(whole.end.totals.ledger.ok, 55);
 }
 
+/// The last second of a load ends with the last request of each agent. Shown by themselves, each end would look like a fall of the rate.
+#[test]
+fn the_last_seconds_of_all_agents_are_one_second_though_they_end_at_different_moments() {
+    let part = |ends_ns: u64, offset_ns: u64| {
+        let mut part = made(&[(1, vec![1; 10]), (2, vec![1; 10])]);
+        part.seconds[1].to_ns = ends_ns;
+        for second in &mut part.seconds {
+            (second.from_ns, second.to_ns) = (second.from_ns + offset_ns, second.to_ns + offset_ns);
+            second.phase = 3;
+        }
+        part
+    };
+    for offset_ns in [0, 345_678_901] {
+        let ends_ns = [1_990_000_000, 1_993_000_000, 1_200_000_000];
+        let (shown, whole) = merged(&ends_ns.map(|ns| part(ns, offset_ns)), 2.0);
+        let rows: Vec<(u64, u64, u64, u32)> = shown
+            .iter()
+            .map(|it| (it.from_ns - offset_ns, it.to_ns - offset_ns, it.ledger.ok, it.phase))
+            .collect();
+        let expected = [(0, SECOND_NS, 30, 3), (SECOND_NS, 1_993_000_000, 30, 3)];
+        assert_eq!(rows, expected);
+        assert_eq!(whole.end.totals.ledger.ok, 60);
+    }
+}
+
 /// A tree of merges gives the same as one merge, and drops nothing.
 #[test]
 fn a_merge_of_merges_is_the_merge_of_all() {
@@ -166,11 +191,11 @@ fn a_late_second_is_counted_and_a_missing_one_is_an_error() {
     let mut gathering = Gathering::of(2);
     let mut shown = 0;
     for second in &parts[0].seconds {
-        shown += gathering.second(0, &IntervalLine::from(second)).unwrap().len();
+        shown += gathering.second(0, &Compact::from(second)).unwrap().len();
     }
     shown += gathering.ended(0, ended(&parts[0], 2.0, 2), 0).unwrap().len();
     assert_eq!(shown, 0, "the seconds wait for the other part");
-    gathering.second(1, &IntervalLine::from(&parts[1].seconds[0])).unwrap();
+    gathering.second(1, &Compact::from(&parts[1].seconds[0])).unwrap();
     let why = gathering.ended(1, ended(&parts[1], 2.0, 2), 0).unwrap_err();
     assert!(why.contains("1 of its 2 seconds arrived"), "{why}");
     gathering.lost(1);
@@ -188,7 +213,7 @@ fn seconds_that_do_not_add_up_to_the_whole_are_an_error() {
     changed.classes[0].response = Histogram::new();
     changed.classes[0].response.record_many(6 * MILLISECOND_NS, 9);
     let mut gathering = Gathering::of(1);
-    gathering.second(0, &IntervalLine::from(&changed)).unwrap();
+    gathering.second(0, &Compact::from(&changed)).unwrap();
     let why = gathering.ended(0, ended(&part, 1.0, 1), 0).unwrap_err();
     assert!(why.contains("do not add up"), "{why}");
 }
@@ -209,7 +234,7 @@ fn seconds_of_an_agent_that_is_far_behind_do_not_fill_the_memory() {
     let mut gathering = Gathering::of(2);
     for number in 0..=WAITING_MAX as u64 {
         let part = made(&[(number + 1, vec![1])]);
-        gathering.second(0, &IntervalLine::from(&part.seconds[0])).unwrap();
+        gathering.second(0, &Compact::from(&part.seconds[0])).unwrap();
     }
     assert_eq!(gathering.laggard(), Some(1));
     assert_eq!(gathering.lost(1).len(), WAITING_MAX + 1);

@@ -1,4 +1,5 @@
 use super::*;
+use plimsoll_core::clock::MILLISECOND_NS;
 use plimsoll_core::rng::Rng;
 
 /// A network that loses, repeats and delays packets, and so reorders them.
@@ -121,7 +122,7 @@ fn the_offset_of_a_clock_is_right_within_half_a_round_trip() {
         let ahead_ns = rng.below(20 * SECOND_NS) as i128 - i128::from(10 * SECOND_NS);
         let peer_of = |now_ns: u64| (i128::from(now_ns) + ahead_ns) as u64;
         let (mut one, mut other) = (Link::new(1, 2, 0), Link::new(2, 1, 0));
-        one.measure_clock();
+        one.measure_clock(0);
         let mut now_ns = 100 * SECOND_NS;
         while one.clock().is_none() {
             now_ns += 10 * MILLISECOND_NS;

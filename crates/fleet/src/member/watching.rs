@@ -34,7 +34,7 @@ impl Watching {
         if !self.is_measuring {
             if now_ns >= self.again_ns {
                 self.is_measuring = true;
-                link.measure_clock();
+                link.measure_clock(now_ns);
             }
             return None;
         }
@@ -61,7 +61,7 @@ impl Watching {
 impl Member {
     /// It watches these things: reports so once the coordinator's clock is measured.
     pub fn watch(&mut self, machine: Machine, things: ResourcesResult) {
-        self.link.measure_clock();
+        self.link.measure_clock(0);
         self.watching =
             Some(Watching { machine, things, clock: None, is_measuring: true, again_ns: 0 });
     }

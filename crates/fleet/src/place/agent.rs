@@ -10,7 +10,7 @@ use crate::message::{FileEntry, Plan, Up};
 use crate::post::{Machine, Post};
 use plimsoll_bus::Bus;
 use plimsoll_core::clock::now_ns;
-use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::interval::{Compact, Interval};
 use plimsoll_core::record::{FailureSample, Sink};
 use plimsoll_core::schedule::Slice;
 use plimsoll_core::seek::plant::Window;
@@ -24,7 +24,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Longest wait for the coordinator to take the last messages.
@@ -101,6 +101,8 @@ pub struct AgentPost {
     pub(super) post: Post<Desk>,
     name: String,
     part: OnceLock<(String, Slice)>,
+    /// Results of the job itself.
+    results: Mutex<Vec<Value>>,
 }
 
 impl fmt::Debug for AgentPost {
@@ -140,7 +142,8 @@ impl AgentPost {
             measured_from: None,
         };
         let post = Post::start(desk, bus, called.inbox)?;
-        Ok(Self { post, name: name.to_owned(), part: OnceLock::new() })
+        let (part, results) = (OnceLock::new(), Mutex::default());
+        Ok(Self { post, name: name.to_owned(), part, results })
     }
 
     /// Notes that the coordinator is on the same machine, and reads the same clock.
@@ -271,11 +274,18 @@ impl AgentPost {
     /// # Errors
     /// When it is too long for a message, or too much waits to be sent.
     pub fn part(&self, value: Value) -> Result<(), Refused> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).push(value.clone());
         let sent = self.post.with(|desk| desk.member.say(&Up::Part(value)));
         sent.map_err(|error| Refused {
             why: format!("the results of this part cannot be sent: {error}"),
             code: None,
         })
+    }
+
+    /// Results of the job itself, for the record of this part.
+    #[must_use]
+    pub fn results(&self) -> Vec<Value> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits for the next finding of the coordinator's job.
@@ -385,15 +395,22 @@ pub struct AgentSink<'a> {
     pub inner: &'a mut (dyn Sink + Send),
     /// Way to the coordinator.
     pub post: &'a AgentPost,
-    /// Time from the start to the measured stretch, ns.
-    pub warmup_ns: u64,
+    /// Time from the start to the measured stretch, ns, and from the start of the run to this phase.
+    pub before_ns: (u64, u64),
+}
+
+/// Time by which a phase began after the start that was agreed on, ns: `counts_from_ns` is the start of the run's measured stretch, if
+/// the phase was on time.
+fn late_ns(counts_from_ns: u64, (warmup_ns, offset_ns): (u64, u64), agreed_ns: u64) -> u64 {
+    let began_ns = counts_from_ns.saturating_add(offset_ns).saturating_sub(warmup_ns);
+    began_ns.saturating_sub(agreed_ns)
 }
 
 impl Sink for AgentSink<'_> {
     fn counts_from(&mut self, start_ns: u64) {
         self.post.post.with(|desk| {
             let agreed_ns = desk.start_ns.unwrap_or(start_ns);
-            let late_ns = start_ns.saturating_sub(self.warmup_ns).saturating_sub(agreed_ns);
+            let late_ns = late_ns(start_ns, self.before_ns, agreed_ns);
             let phase = desk.member.current_phase();
             // Not to be late is nothing that the coordinator would miss.
             let _ = desk.member.say(&Up::Started { phase, late_ns });
@@ -402,12 +419,29 @@ impl Sink for AgentSink<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) -> io::Result<()> {
-        self.post.say(&Up::Second(Box::new(IntervalLine::from(interval))));
+        self.post.say(&Up::Second(Compact::from(interval)));
         self.inner.interval(interval)
     }
 
     fn failure(&mut self, sample: &FailureSample) -> io::Result<()> {
         self.post.say(&Up::Failure(Box::new(sample.clone())));
         self.inner.failure(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::clock::SECOND_NS;
+
+    #[test]
+    fn a_late_start_is_found_in_the_first_phase_and_in_later_ones() {
+        let agreed_ns = 100 * SECOND_NS;
+        for before_ns in [(0, 0), (3 * SECOND_NS, 0), (0, 40 * SECOND_NS), (SECOND_NS, SECOND_NS)] {
+            // As the engine says it.
+            let counts_from = |began_ns: u64| began_ns + before_ns.0 - before_ns.1;
+            assert_eq!(late_ns(counts_from(agreed_ns), before_ns, agreed_ns), 0);
+            assert_eq!(late_ns(counts_from(agreed_ns + 70), before_ns, agreed_ns), 70);
+        }
     }
 }

@@ -3,7 +3,9 @@
 mod groups;
 
 use super::Refused;
-use crate::coordinator::{AgentPart, AgentReport, Coordinator, Event, PhaseEnd, WatcherReport};
+use crate::coordinator::{
+    AgentPart, AgentReport, Coordinator, Event, Late, PhaseEnd, WatcherReport,
+};
 use crate::files::Outgoing;
 use crate::hall::FleetName;
 use crate::message::{Here, Plan, Role};
@@ -17,6 +19,7 @@ use plimsoll_core::record::Sink;
 use plimsoll_core::schedule::Slice;
 use plimsoll_core::seek::plant::{Pace, Window};
 use plimsoll_engine::run::RunEnd;
+use plimsoll_record::fleet::Members;
 use plimsoll_record::resources::ResourceLine;
 use serde_json::Value;
 use std::fmt;
@@ -60,6 +63,8 @@ pub struct Setting {
     pub own: u64,
     /// Messages for this process.
     pub inbox: Box<dyn Subscription>,
+    /// Kind of the agents.
+    pub members: Members,
     /// Agents that were chosen: those for the load in the order of their slices, and those that watch.
     pub agents: Vec<Here>,
     /// Number of agents that must watch when the load starts.
@@ -80,6 +85,8 @@ pub struct Conducted {
     pub windows: Vec<Window>,
     /// The lag of the agent that was latest.
     pub pace: Pace,
+    /// The agents that began it too late for a common start.
+    pub late: Vec<Late>,
     /// Number of windows that were known when the phase was ended early.
     pub aborted_at: Option<usize>,
 }
@@ -89,12 +96,13 @@ pub struct CoordinatorPost {
     post: Post<Seat>,
     files: Outgoing,
     agents: usize,
+    /// Name of each agent, and of its machine.
+    hosts: Vec<(String, String)>,
     run: String,
     /// Reasons why the run is not whole.
     troubles: Mutex<Vec<String>>,
     finished: AtomicBool,
-    /// True if the agents are processes that this one has started.
-    has_processes: AtomicBool,
+    members: Members,
     /// Other agents of the same run, with a load of their own.
     other: OnceLock<Other>,
 }
@@ -111,11 +119,13 @@ impl CoordinatorPost {
     /// # Errors
     /// When the thread cannot be started, or a plan is too long.
     pub fn start(setting: Setting) -> io::Result<Self> {
-        let Setting { bus, fleet, own, inbox, agents, watchers, run, words, files } = setting;
+        let Setting { bus, fleet, own, inbox, members, agents, watchers, run, words, files } =
+            setting;
         // One that watches is never given a part of the load.
         let (watching, agents): (Vec<Here>, Vec<Here>) =
             agents.into_iter().partition(|here| here.role == Role::Watch);
         let of = agents.len() as u32;
+        let hosts = agents.iter().map(|here| (here.name.clone(), here.host.clone())).collect();
         let entries = files.entries();
         let plan = |index| Plan {
             run: run.clone(),
@@ -124,18 +134,20 @@ impl CoordinatorPost {
             slice: Slice { index, of },
         };
         let chosen = (0..).zip(agents).map(|(index, here)| (here, plan(index))).collect();
-        let coordinator = Coordinator::new(own, chosen, now_ns())
+        let mut coordinator = Coordinator::new(own, chosen, now_ns())
             .and_then(|own_one| own_one.with_watchers(own, (watching, watchers), &run, now_ns()))
             .map_err(io::Error::other)?;
+        coordinator.set_members(members);
         let post = Post::start(Seat { coordinator, fleet }, bus, inbox)?;
         Ok(Self {
             post,
             files,
             agents: of as usize,
+            hosts,
             run,
             troubles: Mutex::default(),
             finished: AtomicBool::new(false),
-            has_processes: AtomicBool::new(false),
+            members,
             other: OnceLock::new(),
         })
     }
@@ -144,6 +156,13 @@ impl CoordinatorPost {
     #[must_use]
     pub fn agents(&self) -> usize {
         self.agents
+    }
+
+    /// Names of the agents that are on another machine than this one.
+    #[must_use]
+    pub fn elsewhere(&self, host: &str) -> Vec<String> {
+        let other = self.hosts.iter().filter(|(_, own)| own != host);
+        other.map(|(name, _)| name.clone()).collect()
     }
 
     /// Name of the run.
@@ -193,11 +212,11 @@ impl CoordinatorPost {
                 }
                 Event::Failure(sample) => sink.failure(&sample),
                 Event::Ended(ended) => {
-                    let PhaseEnd { mut end, windows, pace, troubles } = *ended;
+                    let PhaseEnd { mut end, windows, pace, troubles, late } = *ended;
                     end.sink_error = end.sink_error.take().or(sink_error);
                     end.interrupted |= is_stopping || !troubles.is_empty();
                     self.troubles().extend(troubles);
-                    return Ok(Conducted { end, windows, pace, aborted_at });
+                    return Ok(Conducted { end, windows, pace, late, aborted_at });
                 }
                 Event::Refused { why, code } => return Err(Refused { why, code }),
                 Event::Ready => {
@@ -215,12 +234,17 @@ impl CoordinatorPost {
     /// The next event; files are handed out here.
     fn next_event(&self) -> Option<Event> {
         let event = self.post.wait(LOOK_EVERY, |seat| seat.coordinator.next_event())?;
-        if let Event::Wants { agent, sha256, offset } = &event {
+        self.hand_out(&event);
+        Some(event)
+    }
+
+    /// Sends the piece of a file that an agent wants, if that is the event.
+    fn hand_out(&self, event: &Event) {
+        if let Event::Wants { agent, sha256, offset } = event {
             let data = self.files.piece(sha256, *offset);
             let (sha256, offset) = (sha256.clone(), *offset);
             self.post.with(|seat| seat.coordinator.piece(*agent, sha256, offset, data));
         }
-        Some(event)
     }
 
     /// Waits until every agent has reported everything or is lost, and returns their reports and the reasons why the run is not
@@ -236,7 +260,9 @@ impl CoordinatorPost {
         self.finished.store(true, Ordering::Relaxed);
         let lost = self.post.with(|seat| seat.coordinator.lost_between().to_vec());
         let mut troubles = std::mem::take(&mut *self.troubles());
-        troubles.extend(lost);
+        let known = troubles.clone();
+        // The next phase may have found it already.
+        troubles.extend(lost.into_iter().filter(|one| !known.contains(one)));
         (self.post.with(|seat| seat.coordinator.reports()), troubles)
     }
 
@@ -253,9 +279,15 @@ impl CoordinatorPost {
     pub fn parts(&self, is_stopped: &dyn Fn() -> bool) -> Vec<AgentPart> {
         let mut is_stopping = false;
         loop {
-            let found = self.post.wait(LOOK_EVERY, |seat| seat.coordinator.take_parts());
-            if let Some(parts) = found {
-                return parts;
+            // Before the first phase, agents still fetch their files.
+            let found = self.post.wait(LOOK_EVERY, |seat| match seat.coordinator.take_parts() {
+                Some(parts) => Some(Ok(parts)),
+                None => seat.coordinator.next_event().map(Err),
+            });
+            match found {
+                Some(Ok(parts)) => return parts,
+                Some(Err(event)) => self.hand_out(&event),
+                None => {}
             }
             if is_stopped() && !std::mem::replace(&mut is_stopping, true) {
                 self.post.with(|seat| seat.coordinator.stop());
@@ -295,15 +327,10 @@ impl CoordinatorPost {
         self.finished.load(Ordering::Relaxed)
     }
 
-    /// Notes that the agents are processes that this one has started.
-    pub fn set_processes(&self) {
-        self.has_processes.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns true if the agents are processes that this one has started.
+    /// Kind of the agents.
     #[must_use]
-    pub fn has_processes(&self) -> bool {
-        self.has_processes.load(Ordering::Relaxed)
+    pub fn members(&self) -> Members {
+        self.members
     }
 
     /// Counts the agent of a process that has ended as lost, unless it has reported everything.
@@ -316,6 +343,13 @@ impl CoordinatorPost {
     pub fn trouble_of(&self, agent: usize) -> Option<String> {
         let reports = self.post.with(|seat| seat.coordinator.reports());
         reports.into_iter().nth(agent)?.trouble
+    }
+
+    /// The first agent that takes no further part, as the reason why a run cannot go on.
+    #[must_use]
+    pub fn first_gone(&self) -> Option<Refused> {
+        let gone = self.post.with(|seat| seat.coordinator.first_gone());
+        gone.map(|(why, code)| Refused { why, code })
     }
 
     /// Lets the next phases start at this time or later, ns on this machine's clock.

@@ -2,7 +2,7 @@
 
 use super::SECOND;
 use super::scene::Fate;
-use plimsoll_core::interval::{Interval, IntervalLine};
+use plimsoll_core::interval::{Compact, Interval};
 use plimsoll_core::record::Machine;
 use plimsoll_core::rng::Rng;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
@@ -195,7 +195,7 @@ impl Agent {
         if self.seconds == 1 && self.fates.contains(&Fate::CountsWrong) {
             second.classes[0].response.record(1 << 20);
         }
-        self.member.say(&Up::Second(Box::new(IntervalLine::from(&second)))).unwrap();
+        self.member.say(&Up::Second(Compact::from(&second))).unwrap();
     }
 
     fn end(&mut self) {

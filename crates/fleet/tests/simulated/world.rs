@@ -208,9 +208,12 @@ impl World {
                 }
                 Event::Ended(ended) => {
                     let totals = Box::new(ended.end.totals);
-                    self.ended = Some(match ended.troubles.is_empty() {
+                    // An agent that began too late is as much a reason as one that is lost.
+                    let late = ended.late.into_iter().map(|late| late.why);
+                    let troubles: Vec<String> = ended.troubles.into_iter().chain(late).collect();
+                    self.ended = Some(match troubles.is_empty() {
                         true => Outcome::Valid(totals),
-                        false => Outcome::Partial(totals, ended.troubles),
+                        false => Outcome::Partial(totals, troubles),
                     });
                 }
                 _ => {}

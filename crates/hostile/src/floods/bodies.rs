@@ -6,6 +6,7 @@ use flate2::write::GzEncoder;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Sends a request and waits for the first bytes of its reply.
 fn ask(ground: &Ground<'_>, method: &str, path: &str, kind: &str, body: &[u8]) {
@@ -261,6 +262,6 @@ pub fn nested_documents(ground: &Ground<'_>) {
 ///
 /// # Errors
 /// Anything but a reply of status 200.
-pub fn honest(address: SocketAddr) -> std::io::Result<()> {
-    super::get(address, "/state/v1/health")
+pub fn honest(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
+    super::get(address, "/state/v1/health", patience)
 }

@@ -158,10 +158,10 @@ fn call(procedure: &str) -> Vec<u8> {
 ///
 /// # Errors
 /// When it is not answered.
-pub fn volt(address: SocketAddr) -> std::io::Result<()> {
+pub fn volt(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
     use std::io::Write;
-    let mut stream = TcpStream::connect_timeout(&address, super::HONEST)?;
-    stream.set_read_timeout(Some(super::HONEST))?;
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
     stream.write_all(&[login(), call("@Ping")].concat())?;
     let mut length = [0; 4];
     for _ in 0..2 {

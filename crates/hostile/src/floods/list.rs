@@ -2,6 +2,7 @@
 
 use super::{Flood, attacks, bodies, frames, get};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Memory of the servers that answer without data.
 const SMALL: u64 = 256 << 20;
@@ -10,16 +11,16 @@ const WAITING: u64 = 700 << 20;
 /// Memory of the search server: bodies and replies have 512 MiB each, and the process what it has without them.
 const SEARCH: u64 = 1_500 << 20;
 
-fn at_root(address: SocketAddr) -> std::io::Result<()> {
-    get(address, "/")
+fn at_root(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
+    get(address, "/", patience)
 }
 
-fn at_stats(address: SocketAddr) -> std::io::Result<()> {
-    get(address, "/_stats")
+fn at_stats(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
+    get(address, "/_stats", patience)
 }
 
-fn at_api(address: SocketAddr) -> std::io::Result<()> {
-    get(address, "/api/1.0/?Procedure=@Ping")
+fn at_api(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
+    get(address, "/api/1.0/?Procedure=@Ping", patience)
 }
 
 type Attack = (&'static str, fn(&super::Ground<'_>));
@@ -81,7 +82,7 @@ pub fn all() -> Vec<Flood> {
     let make = |server, honest, port, memory_max| {
         move |&(name, attack): &Attack| Flood { server, name, attack, honest, port, memory_max }
     };
-    let null = make("serve null", at_root as fn(SocketAddr) -> _, 0, WAITING);
+    let null = make("serve null", at_root as fn(SocketAddr, Duration) -> _, 0, WAITING);
     let queue = make("serve queue --servers 2 --service exponential:1ms", at_root, 0, WAITING);
     let search = make("serve search", bodies::honest, 0, SEARCH);
     let rank = make("serve rank --scale 8", at_stats, 1, SMALL + (1 << 30));

@@ -16,8 +16,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest time that an honest client waits for an answer.
-const HONEST: Duration = Duration::from_secs(10);
 /// Pause between two requests of the honest client.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time after which a blocked write of an attacker looks whether the flood is over.
@@ -32,12 +30,24 @@ pub struct Flood {
     pub name: &'static str,
     /// Sends it until the ground says that it is over.
     pub attack: fn(&Ground<'_>),
-    /// One request of an honest client.
-    pub honest: fn(SocketAddr) -> std::io::Result<()>,
+    /// One request of an honest client, which waits for each answer no longer than it is given.
+    pub honest: fn(SocketAddr, Duration) -> std::io::Result<()>,
     /// Index of the address in the ready line.
     pub port: usize,
     /// Most memory that the server may have, bytes.
     pub memory_max: u64,
+}
+
+/// The measure of a flood.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its length, s.
+    pub seconds: u32,
+    /// Connections of an attack that is made of many.
+    pub connections: usize,
+    /// Longest time that an honest client waits for an answer, and that the server may take to end: of a machine that does nothing
+    /// else, a claim; of one that is shared, a guard against waiting for ever.
+    pub patience: Duration,
 }
 
 /// The place of an attack.
@@ -133,12 +143,14 @@ pub struct Withstood {
     pub refusal: String,
     /// The server runs at the end, and ends when it is asked to.
     pub ended_well: bool,
+    /// Time that it took to end.
+    pub ended_after: Duration,
     /// Its output.
     pub output: String,
 }
 
 impl Flood {
-    /// Floods a server for this many seconds.
+    /// Floods a server.
     ///
     /// # Errors
     /// When the server does not start.
@@ -146,9 +158,9 @@ impl Flood {
         &self,
         program: &Path,
         place: &Path,
-        seconds: u32,
-        connections: usize,
+        measure: Measure,
     ) -> std::io::Result<Withstood> {
+        let Measure { seconds, connections, patience } = measure;
         let mut served = Served::start(program, place, self.server)?;
         let Some(address) = served.addresses.get(self.port).copied() else {
             return Err(std::io::Error::other(format!(
@@ -164,15 +176,17 @@ impl Flood {
             let until_ns = now_ns() + u64::from(seconds) * 1_000_000_000;
             while now_ns() < until_ns || found.asked == 0 {
                 std::thread::sleep(PAUSE);
-                found.ask(self.honest, address);
+                found.ask(self.honest, address, patience);
             }
             found.peak_bytes = served.peak_bytes();
             over.store(true, Ordering::Relaxed);
         });
         // It serves on when the flood is over.
-        found.ask(self.honest, address);
+        found.ask(self.honest, address, patience);
         found.peak_bytes = found.peak_bytes.max(served.peak_bytes());
-        (found.ended_well, found.output) = served.end();
+        let asked_ns = now_ns();
+        (found.ended_well, found.output) = served.end(patience);
+        found.ended_after = Duration::from_nanos(now_ns() - asked_ns);
         Ok(found)
     }
 
@@ -191,7 +205,8 @@ impl Flood {
             ));
         }
         if !found.ended_well {
-            faults.push("did not run to its end".to_owned());
+            faults
+                .push(format!("did not run to its end, or did not end in {:?}", found.ended_after));
         }
         if let Some(text) = unprintable(&found.output) {
             faults.push(format!("printed what is not printable: {text}"));
@@ -201,10 +216,15 @@ impl Flood {
 }
 
 impl Withstood {
-    fn ask(&mut self, honest: fn(SocketAddr) -> std::io::Result<()>, address: SocketAddr) {
+    fn ask(
+        &mut self,
+        honest: fn(SocketAddr, Duration) -> std::io::Result<()>,
+        address: SocketAddr,
+        patience: Duration,
+    ) {
         let start_ns = now_ns();
         self.asked += 1;
-        match honest(address) {
+        match honest(address, patience) {
             Ok(()) => {
                 self.answered += 1;
                 self.longest = self.longest.max(Duration::from_nanos(now_ns() - start_ns));
@@ -218,10 +238,10 @@ impl Withstood {
 ///
 /// # Errors
 /// Anything but a reply of status 200.
-pub fn get(address: SocketAddr, path: &str) -> std::io::Result<()> {
-    let mut stream = TcpStream::connect_timeout(&address, HONEST)?;
-    stream.set_read_timeout(Some(HONEST))?;
-    stream.set_write_timeout(Some(HONEST))?;
+pub fn get(address: SocketAddr, path: &str, patience: Duration) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     stream.write_all(
         format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").as_bytes(),
     )?;
@@ -260,15 +280,15 @@ impl Served {
         peak_bytes(self.child.id())
     }
 
-    /// Asks it to end; returns whether it ran until then and exited with code 0, and what it had printed.
-    fn end(&mut self) -> (bool, String) {
+    /// Asks it to end; returns whether it ran until then and exited with code 0 in time, and what it had printed.
+    fn end(&mut self, patience: Duration) -> (bool, String) {
         let ran = matches!(self.child.try_wait(), Ok(None));
         if let Some(pid) =
             rustix::process::Pid::from_raw(self.child.id().cast_signed()).filter(|_| ran)
         {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
-        let until_ns = now_ns() + 15_000_000_000;
+        let until_ns = now_ns() + patience.as_nanos() as u64;
         while matches!(self.child.try_wait(), Ok(None)) && now_ns() < until_ns {
             std::thread::sleep(Duration::from_millis(10));
         }

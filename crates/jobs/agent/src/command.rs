@@ -11,7 +11,7 @@ use plimsoll_core::units::Span;
 use plimsoll_engine::health::machine;
 use plimsoll_fleet::files::lay_out;
 use plimsoll_fleet::hall::{Called, Waiting, process_number};
-use plimsoll_fleet::message::{Here, Plan, Role};
+use plimsoll_fleet::message::{Here, Members, Plan, Role};
 use plimsoll_fleet::place::{AgentPost, Place, take_place};
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Commands of which an agent carries out a part.
-const JOBS: [&str; 8] = ["load", "seek", "rank", "fbench", "visit", "feed", "voter", "hello"];
+const JOBS: [&str; 9] =
+    ["load", "seek", "search", "rank", "fbench", "visit", "feed", "voter", "hello"];
 
 /// Interval at which a process of `--processes` looks whether the one that started it is there.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -120,6 +121,15 @@ impl Job for AgentArgs {
     const NAME: &'static str = "agent";
 
     fn run(&self, program: &Program) -> Result<u8> {
+        let done = self.wait_and_work(program);
+        leave(&self.runs, self.at.socket().as_deref());
+        done
+    }
+}
+
+impl AgentArgs {
+    /// Waits for runs, and carries out a part of each.
+    fn wait_and_work(&self, program: &Program) -> Result<u8> {
         let stop = signals::stop_flag()?;
         let own = process_number();
         let name = self.name()?;
@@ -140,7 +150,7 @@ impl Job for AgentArgs {
         let at = self.at.bus.as_ref().map(ToString::to_string).unwrap_or_default();
         let is_process = self.at.is_of_process();
         if is_process {
-            end_without_hub(&bus)?;
+            self.end_without_hub(&bus)?;
         } else {
             note(&format!("plimsoll: agent {name} waits for runs at {at}, fleet {fleet}"));
         }
@@ -177,18 +187,23 @@ impl Job for AgentArgs {
     }
 }
 
-/// Ends this process some time after the one that started it, whatever it does at that moment.
-fn end_without_hub(bus: &Arc<dyn Bus>) -> Result<()> {
-    let bus = bus.clone();
-    let watch = move || {
-        while bus.state().is_connected() {
-            std::thread::sleep(LOOK_EVERY);
-        }
-        std::thread::sleep(PATIENCE);
-        std::process::exit(i32::from(exit::NOT_VALID));
-    };
-    std::thread::Builder::new().name("hub".to_owned()).spawn(watch)?;
-    Ok(())
+/// Removes the folder of a process that another one has started, and the folder above it once no process is left in it: if the
+/// process that made it was killed, no other would.
+fn leave(own: &Path, socket: Option<&Path>) {
+    let (Some(socket), Some(above)) = (socket, own.parent()) else { return };
+    let is_named = own.file_name().and_then(|name| name.to_str());
+    if socket.parent() != Some(above)
+        || !is_named.is_some_and(|name| name.starts_with(Members::PROCESS))
+    {
+        return;
+    }
+    let _ = std::fs::remove_dir_all(own);
+    let left: Vec<_> = std::fs::read_dir(above).into_iter().flatten().flatten().collect();
+    if left.iter().all(|entry| entry.path() == socket) {
+        let _ = std::fs::remove_file(socket);
+        // Another process may do the same at this moment.
+        let _ = std::fs::remove_dir(above);
+    }
 }
 
 /// Variable of the environment of an agent that has carried out a run.
@@ -204,6 +219,21 @@ fn again() -> Result<u8> {
 }
 
 impl AgentArgs {
+    /// Ends this process some time after the one that started it, whatever it does at that moment.
+    fn end_without_hub(&self, bus: &Arc<dyn Bus>) -> Result<()> {
+        let (bus, own, socket) = (bus.clone(), self.runs.clone(), self.at.socket());
+        let watch = move || {
+            while bus.state().is_connected() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            std::thread::sleep(PATIENCE);
+            leave(&own, socket.as_deref());
+            std::process::exit(i32::from(exit::NOT_VALID));
+        };
+        std::thread::Builder::new().name("hub".to_owned()).spawn(watch)?;
+        Ok(())
+    }
+
     fn name(&self) -> Result<String> {
         let name = self.name.clone();
         let name = name.unwrap_or_else(|| format!("{}-{}", machine().hostname, std::process::id()));

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 use plimsoll_bus::Bus as _;
 use plimsoll_fleet::hall::{Wanted, find, process_number};
-use plimsoll_fleet::message::{Here, Role};
+use plimsoll_fleet::message::{Here, Members, Role};
 use plimsoll_fleet::place::{CoordinatorPost, Place, Refused, Setting, take_place};
 use plimsoll_job::exit::NOT_VALID;
 use plimsoll_job::output::note;
@@ -43,7 +43,7 @@ pub fn coordinated(
         (Some(_), Some(_)) => {
             return Err(usage("--agents and --processes exclude each other; give one"));
         }
-        (None, Some(processes)) => return processes::run(&flags, processes, command, words, job),
+        (None, Some(processes)) => return processes::run(processes, command, words, job),
         (agents, None) => agents.unwrap_or(0),
     };
     if !(1..=AGENTS_MAX).contains(&agents) {
@@ -60,13 +60,18 @@ pub fn coordinated(
 fn conduct(post: Arc<CoordinatorPost>, job: impl FnOnce() -> Result<u8>) -> Result<u8> {
     take_place(Place::Coordinator(post.clone()));
     let done = job();
-    match &done {
+    release(&post, &done);
+    done
+}
+
+/// Ends the run of agents whose coordinator has come to its end without them.
+pub(crate) fn release(post: &CoordinatorPost, done: &Result<u8>) {
+    match done {
         Err(error) => post.abort(&format!("the coordinator ended: {}", one_line(error))),
         // A job that came to its end before its load leaves its agents at the start line.
         Ok(_) if !post.is_finished() => post.abort("the coordinator ended before the load began"),
         Ok(_) => {}
     }
-    done
 }
 
 /// Says which machines are watched.
@@ -105,6 +110,7 @@ fn begin(flags: &FleetFlags, agents: u32, packed: Packed) -> Result<CoordinatorP
         fleet: flags.at.fleet.clone(),
         own,
         inbox,
+        members: Members::Agents,
         agents,
         watchers,
         run: format!("{own:016x}"),

@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 use clap::builder::Resettable;
-use clap::{Args, FromArgMatches as _};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, FromArgMatches as _};
 use plimsoll_bus::{Bounds, Bus, BusAddress, CredentialWords, Credentials};
 use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls, UnixBus};
 use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
 use plimsoll_fleet::hall::FleetName;
-use plimsoll_job::usage::{unreachable, usage};
-use std::path::PathBuf;
+use plimsoll_job::usage::{bus_is_missing, unreachable, usage};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,9 +63,7 @@ impl BusFlags {
     /// # Errors
     /// One line that says why there is no connection.
     pub fn connect(&self, name: &str, wait_for_server: Duration) -> Result<Arc<dyn Bus>> {
-        let address = self.bus.clone().ok_or_else(|| {
-            usage("--bus is missing; name the NATS server of the fleet, such as --bus nats://127.0.0.1:4222")
-        })?;
+        let address = self.bus.clone().ok_or_else(bus_is_missing)?;
         if let Some(path) = address.socket() {
             let bus = UnixBus::connect(path, Bounds::default(), wait_for_server);
             let bus = bus.map_err(|error| {
@@ -99,10 +98,16 @@ impl BusFlags {
         Ok(Arc::new(nats))
     }
 
+    /// Socket of the bus of a process that `--processes` of another one has started.
+    #[must_use]
+    pub fn socket(&self) -> Option<PathBuf> {
+        self.bus.as_ref().and_then(BusAddress::socket).map(Path::to_owned)
+    }
+
     /// Returns true for the bus of a process that `--processes` of another one has started.
     #[must_use]
     pub fn is_of_process(&self) -> bool {
-        self.bus.as_ref().is_some_and(|bus| bus.socket().is_some())
+        self.socket().is_some()
     }
 
     /// The token of the file, or that of the environment. A file is named on purpose, so it goes first.
@@ -154,14 +159,93 @@ pub fn with_fleet(command: clap::Command) -> clap::Command {
         .long_about(Resettable::from(long_about))
 }
 
+/// Flags that ask for agents or processes. The other flags of a fleet describe the agents.
+const ASKING: [&str; 2] = ["agents", "processes"];
+
+/// Checks that flags of a fleet come with the agents that they describe. A job without agents would ignore them, and run here.
+///
+/// # Errors
+/// The first flag that has no agents, and what to add.
+pub fn check_fleet(matches: &ArgMatches) -> Result<()> {
+    let knows = |id: &str| matches.try_contains_id(id).is_ok();
+    let is_given =
+        |id: &str| knows(id) && matches.value_source(id) == Some(ValueSource::CommandLine);
+    // Other commands have flags of the same names: an agent itself has a bus.
+    if !ASKING.iter().all(|id| knows(id)) || is_given("agents") {
+        return Ok(());
+    }
+    let all = FleetFlags::augment_args(clap::Command::new("fleet"));
+    let describes = |flag: &&Arg| !ASKING.contains(&flag.get_id().as_str());
+    let mut alone =
+        all.get_arguments().filter(describes).filter(|flag| is_given(flag.get_id().as_str()));
+    let Some(flag) = alone.next().and_then(Arg::get_long) else { return Ok(()) };
+    Err(usage(match (is_given("processes"), is_given("bus")) {
+        (true, _) if flag == "bus" => {
+            "--processes starts processes on this machine and needs no --bus; leave it out, or use --agents".to_owned()
+        }
+        (true, _) => format!(
+            "--{flag} is for agents, and --processes starts processes on this machine; leave it out, or use --agents"
+        ),
+        (false, true) => format!("--{flag} is for a run on agents; add --agents N, or leave it out"),
+        (false, false) => format!(
+            "--{flag} is for a run on agents; add --agents N and --bus nats://HOST:PORT, or leave it out"
+        ),
+    }))
+}
+
 impl FleetFlags {
     /// The flags as the parser found them; none if the command does not have them, or neither agents nor processes are asked for.
     #[must_use]
-    pub fn of(matches: &clap::ArgMatches) -> Option<Self> {
+    pub fn of(matches: &ArgMatches) -> Option<Self> {
         let is_given = |name| matches.try_get_one::<u32>(name).is_ok_and(|value| value.is_some());
         if !is_given("agents") && !is_given("processes") {
             return None;
         }
         Self::from_arg_matches(matches).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(words: &[&str]) -> Result<(), String> {
+        let words = [&["load"], words].concat();
+        let matches = with_fleet(clap::Command::new("load")).try_get_matches_from(words).unwrap();
+        check_fleet(&matches).map_err(|error| error.to_string())
+    }
+
+    /// Every flag that describes agents, whichever are added later.
+    #[test]
+    fn a_flag_that_describes_agents_needs_them() {
+        let all = with_fleet(clap::Command::new("load"));
+        let mut seen = 0;
+        for flag in all.get_arguments().filter(|flag| !ASKING.contains(&flag.get_id().as_str())) {
+            let flag = format!("--{}", flag.get_long().unwrap());
+            let value = match flag.as_str() {
+                "--bus" => "nats://h:1",
+                "--agents-within" => "5s",
+                _ => "1",
+            };
+            let line = checked(&[&flag, value]).unwrap_err();
+            assert!(
+                line.starts_with(&format!("{flag} is for a run on agents; add --agents N")),
+                "{line}"
+            );
+            assert_eq!(line.contains("--bus nats://"), flag != "--bus", "{line}");
+            let line = checked(&[&flag, value, "--processes", "2"]).unwrap_err();
+            assert!(
+                line.contains(&flag) && line.contains("leave it out, or use --agents"),
+                "{line}"
+            );
+            checked(&[&flag, value, "--agents", "2"]).unwrap();
+            seen += 1;
+        }
+        assert!(seen > 9, "{seen}");
+        checked(&[]).unwrap();
+        checked(&["--processes", "2"]).unwrap();
+        // An agent is on a bus, and asks for none.
+        let agent = BusFlags::augment_args(clap::Command::new("agent"));
+        check_fleet(&agent.try_get_matches_from(["agent", "--bus", "nats://h"]).unwrap()).unwrap();
     }
 }

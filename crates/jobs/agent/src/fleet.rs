@@ -35,7 +35,7 @@ enum Task {
     ///
     /// The bus listens on loopback. It requires a token, since agents send load where a message on the bus says, and every user of
     /// this machine reaches loopback. When one process ends, all end; none is started again.
-    Up(up::UpArgs),
+    Up(Box<up::UpArgs>),
 }
 
 impl Job for FleetArgs {

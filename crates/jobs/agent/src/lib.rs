@@ -19,6 +19,6 @@ mod words;
 
 pub use command::AgentArgs;
 pub use coordinate::{coordinated, is_asked};
-pub use flags::with_fleet;
+pub use flags::{check_fleet, with_fleet};
 pub use fleet::FleetArgs;
 pub use roles::run_roles;

@@ -1,21 +1,21 @@
 //! A feed and a load at the same time, each by its own group of the agents.
 
 use crate::build;
-use crate::coordinate::{AGENTS_MAX, note_watchers};
+use crate::coordinate::{AGENTS_MAX, note_watchers, release};
 use crate::flags::FleetFlags;
 use crate::words::{Packed, To, pack};
 use anyhow::{Context as _, Result};
 use clap::{Args, FromArgMatches as _};
 use plimsoll_bus::Bus as _;
 use plimsoll_fleet::hall::{Wanted, find, process_number};
-use plimsoll_fleet::message::{Here, Role};
+use plimsoll_fleet::message::{Here, Members, Role};
 use plimsoll_fleet::place::{CoordinatorPost, Place, Refused, Setting, start_together, take_place};
 use plimsoll_job::exit::NOT_VALID;
 use plimsoll_job::job::{Program, Roles};
 use plimsoll_job::output::note;
 use plimsoll_job::signals;
 use plimsoll_job::together::Group;
-use plimsoll_job::usage::{one_line, usage};
+use plimsoll_job::usage::usage;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,11 @@ struct RoleFlags {
 /// Wrong flags, too few agents, or what the job says.
 pub fn run_roles(roles: &Roles<'_>, program: &Program) -> Result<u8> {
     let flags = flags_of(roles.flags)?;
+    if flags.fleet.processes.is_some() {
+        return Err(usage(
+            "--processes cannot carry out a mix; use --agents N and --bus, or leave it out",
+        ));
+    }
     let feeding = flags.feed_agents.or(roles.feed_agents).unwrap_or(1);
     let Some(agents) = flags.fleet.agents else {
         return Err(usage(
@@ -63,13 +68,7 @@ pub fn run_roles(roles: &Roles<'_>, program: &Program) -> Result<u8> {
     take_place(Place::Coordinator(loaders.clone()));
     let done = (roles.job)(Group::at(place));
     for post in [&loaders, &feeders] {
-        match &done {
-            Err(error) => post.abort(&format!("the coordinator ended: {}", one_line(error))),
-            Ok(_) if !post.is_finished() => {
-                post.abort("the coordinator ended before the load began")
-            }
-            Ok(_) => {}
-        }
+        release(post, &done);
     }
     done
 }
@@ -122,6 +121,7 @@ fn begin(
             fleet: flags.at.fleet.clone(),
             own,
             inbox,
+            members: Members::Agents,
             agents,
             watchers,
             run,

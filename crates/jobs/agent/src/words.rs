@@ -29,15 +29,21 @@ pub struct Packed {
 const INPUTS: [&str; 10] =
     ["queries", "rows", "feed", "cacert", "cert", "key", "body", "header", "ca", "certificate"];
 
-/// Files without a flag that commands read: of these arguments, the words that are no URLs.
-const INPUTS_IN_PLACE: [&str; 1] = ["sources"];
+/// Files without a flag that commands read: of these arguments, the words that are no URLs, and whether agents must not keep them.
+const INPUTS_IN_PLACE: [(&str, bool); 2] = [("sources", false), ("file", true)];
 
 /// Files that each agent writes for itself, by command and argument. They have a name and no folder: an agent has them below its
 /// folder of records.
 const OUTPUTS: [(&str, &str); 3] = [("visit", "out"), ("visit", "out_dir"), ("feed", "failed")];
 
-/// Files that the coordinator alone writes, by command and argument, beside those of every job.
-const RESULTS: [(&str, &str); 2] = [("feed", "vespa_statistics"), ("rank", "out")];
+/// Files and folders that the coordinator alone uses, by command and argument, beside those of every job.
+const RESULTS: [(&str, &str); 5] = [
+    ("feed", "vespa_statistics"),
+    ("rank", "out"),
+    ("search", "data"),
+    ("search", "resume"),
+    ("search", "import"),
+];
 
 /// Receivers of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,12 +171,12 @@ impl<'a> Packer<'a> {
 
     /// A word without a flag on an agent.
     fn in_place(&mut self, word: String) -> Result<String> {
-        let mut all = self.command.get_positionals();
-        let names_files = all.any(|one| INPUTS_IN_PLACE.contains(&one.get_id().as_str()));
+        let of = |one: &Arg| INPUTS_IN_PLACE.iter().find(|(id, _)| one.get_id() == *id);
         let is_url = word.starts_with("http://") || word.starts_with("https://");
-        if !names_files || is_url || word == "--" {
+        let named = self.command.get_positionals().find_map(of);
+        let Some((_, is_secret)) = named.filter(|_| !is_url && word != "--") else {
             return Ok(word);
-        }
+        };
         match self.task {
             Task::Pack if word == "-" => Err(usage(match self.to {
                 To::Agents => {
@@ -178,7 +184,7 @@ impl<'a> Packer<'a> {
                 }
                 To::Processes => "'-' is stdin, which --processes cannot share; name files",
             })),
-            Task::Pack => self.file("the file", &word, false),
+            Task::Pack => self.file("the file", &word, *is_secret),
             Task::Check if self.may_read(&word) => Ok(word),
             Task::Check => Err(usage(format!("'{word}' leads out of the files of the run"))),
         }

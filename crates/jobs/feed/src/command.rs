@@ -237,7 +237,7 @@ impl FeedArgs {
 
 impl Job for FeedArgs {
     const NAME: &'static str = "feed";
-    const FORMS: Forms = FORMS;
+    const FORMS: Forms = Forms { merge: merging::merge, ..FORMS };
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)

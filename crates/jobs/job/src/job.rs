@@ -4,6 +4,7 @@ use crate::together::Group;
 use anyhow::Result;
 use clap::{ArgMatches, Args};
 use plimsoll_report::forms::Forms;
+use tempfile::TempDir;
 
 /// A job, or another command of the program: its flags, and what is done with them.
 ///
@@ -20,6 +21,25 @@ pub trait Job: Args {
     /// # Errors
     /// Wrong usage, a target that cannot be reached, or a failure of the program.
     fn run(&self, program: &Program) -> Result<u8>;
+
+    /// Words that agents get beside those of the command line, if files of the job name other files.
+    ///
+    /// # Errors
+    /// A job that agents cannot carry out.
+    fn words_for_agents(&self) -> Result<AgentWords> {
+        Ok(AgentWords::default())
+    }
+}
+
+/// Words of a command line for agents.
+#[derive(Debug, Default)]
+pub struct AgentWords {
+    /// Flags with their values.
+    pub words: Vec<String>,
+    /// The word that names a file, and the file that agents get in its place.
+    pub file: Option<(String, String)>,
+    /// Place of files that they name, which goes with this value.
+    pub files: Option<TempDir>,
 }
 
 /// A feed and a load at the same time, as command lines for agents.
@@ -61,6 +81,7 @@ pub struct Command {
     arguments: fn(clap::Command) -> clap::Command,
     beside: Option<fn(clap::Command) -> clap::Command>,
     run: fn(&ArgMatches, &Program) -> Result<Result<u8>, clap::Error>,
+    words_for_agents: fn(&ArgMatches) -> Result<Result<AgentWords>, clap::Error>,
 }
 
 impl Command {
@@ -73,6 +94,7 @@ impl Command {
             arguments: J::augment_args,
             beside: None,
             run: |matches, program| Ok(J::from_arg_matches(matches)?.run(program)),
+            words_for_agents: |matches| Ok(J::from_arg_matches(matches)?.words_for_agents()),
         }
     }
 
@@ -108,6 +130,17 @@ impl Command {
     /// The outer error is the parser's, the inner one the job's.
     pub fn run(&self, matches: &ArgMatches, program: &Program) -> Result<Result<u8>, clap::Error> {
         (self.run)(matches, program)
+    }
+
+    /// Words that agents get beside those of the command line.
+    ///
+    /// # Errors
+    /// The outer error is the parser's, the inner one the job's.
+    pub fn words_for_agents(
+        &self,
+        matches: &ArgMatches,
+    ) -> Result<Result<AgentWords>, clap::Error> {
+        (self.words_for_agents)(matches)
     }
 }
 

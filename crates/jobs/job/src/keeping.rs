@@ -14,9 +14,10 @@ use crate::remarks::{first_failure, remarks};
 use crate::signals::{self, Stopped};
 use crate::tool;
 use crate::watching::{self, Watching};
+pub use agents::{agents_of, judged};
 use anyhow::Result;
 pub use crew::Staff;
-use parts::{generator_of, slow_request, warmup_phase};
+use parts::{generator_of, slow_request};
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::periods::Periods;
@@ -30,7 +31,8 @@ use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_fleet::figures::Figures;
 use plimsoll_record::{FailureSample, JobResults, Judge, Rates, RunRecord, Sink, TargetInfo};
-use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates};
+use plimsoll_report::RecordError;
+use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates, warmup_phase};
 use plimsoll_report::folder::{FAILURES, RunFolder};
 use plimsoll_report::intervals;
 use plimsoll_report::journal::Journal;
@@ -183,11 +185,8 @@ pub fn carry_out(
         let mut sink = Starting { inner: &mut sink, started: &started };
         job(Keeping { sink: &mut sink, stop, started: started.clone() })
     };
-    let mut first_failure = sink.first.take();
+    let first_failure = sink.first.take().map(|first| and_more(first, folder.as_ref()));
     let periods = std::mem::take(&mut sink.periods);
-    if let (Some(first), Some(folder)) = (&mut first_failure, &folder) {
-        *first += &format!("; more of them: {}", folder.path().join(FAILURES).display());
-    }
     let JobEnd { end, mut results, verdict, mut warnings } = ended?;
     let own = Figures::of(&end);
     let reports = agents::put(&end, &mut results, &mut warnings);
@@ -217,21 +216,32 @@ pub fn carry_out(
     agents::judged(&mut record, &reports);
     record.intervals = intervals::of(periods, &record);
     outlets.close(&mut record);
-    let finished = Finished { course: collected, ..finished(record, folder.as_ref()) };
-    agents::report(&finished, own, folder.is_some())?;
+    agents::keep_part(folder.as_ref(), &end);
+    let (finished, unwritten) = finished(record, folder.as_ref());
+    let finished = Finished { course: collected, ..finished };
+    agents::report(&finished, own, unwritten.as_ref())?;
     Ok(finished)
 }
 
-/// Writes the record into its folder. Without a folder, or where it cannot be written, the result is only printed.
-fn finished(record: RunRecord, folder: Option<&RunFolder>) -> Finished {
-    let mut kept = folder.map(|folder| folder.path().to_owned());
-    if let Some(folder) = folder
-        && let Err(error) = folder.finish(&record)
-    {
-        lost_file(&format!("the record could not be written: {error}"));
-        kept = None;
+/// The text of a run's first failure, and the file that has more of them.
+fn and_more(first: String, folder: Option<&RunFolder>) -> String {
+    match folder {
+        Some(folder) => {
+            format!("{first}; more of them: {}", folder.path().join(FAILURES).display())
+        }
+        None => first,
     }
-    Finished { record, folder: kept, course: None }
+}
+
+/// Writes the record into its folder. Without a folder, or where it cannot be written, which is returned too, the result is only
+/// printed.
+fn finished(record: RunRecord, folder: Option<&RunFolder>) -> (Finished, Option<RecordError>) {
+    let unwritten = folder.and_then(|folder| folder.finish(&record).err());
+    if let Some(error) = &unwritten {
+        lost_file(&format!("the record could not be written: {error}"));
+    }
+    let kept = folder.filter(|_| unwritten.is_none()).map(|folder| folder.path().to_owned());
+    (Finished { record, folder: kept, course: None }, unwritten)
 }
 
 /// Keeps a record of a run that was stopped before its first request: partial, with the reason.
@@ -276,7 +286,7 @@ pub fn without_run(
         ..Ending::default()
     };
     let record = assemble(&header, &Interval::new(0), Vec::new(), ending);
-    Ok(finished(record, folder.as_ref()))
+    Ok(finished(record, folder.as_ref()).0)
 }
 
 /// Makes the folder of the record, when one is to be kept. Where it cannot be made nothing is sent: a run that
@@ -292,7 +302,9 @@ fn open_folder(
     let own = folder.header();
     header.run_id = own.run_id;
     header.started_at = own.started_at;
-    if let Err(error) = folder.begin(header) {
+    let begun = folder.begin(header);
+    agents::expect_room(&folder)?;
+    if let Err(error) = begun {
         notes.push(format!("the record could not be written: {error}"));
     }
     Ok(Some(folder))
@@ -424,7 +436,11 @@ fn conclude(
         phase.duration_s = end.measured_s;
         phase.rate = rate;
     }
-    phases.splice(0..0, end.warmup.as_ref().map(|warmup| warmup_phase(scenario, warmup)));
+    let schedule = || serde_json::to_value(&scenario.load).unwrap_or_default();
+    let warmup = end.warmup.as_ref();
+    let warmup =
+        warmup.map(|warmup| warmup_phase(schedule(), scenario.warmup.as_seconds(), warmup));
+    phases.splice(0..0, warmup);
     let mut record = assemble(header, totals, phases, ending);
     // What a search asserts of itself is in its limits.
     if !job_judged {

@@ -43,22 +43,29 @@ fn hint(cause: Cause, scenario: &Scenario) -> Option<&'static str> {
 pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
     let (ledger, counters) = (&end.totals.ledger, &end.totals.counters);
     let mut remarks = Vec::new();
-    let wanted = u64::from(scenario.own_connections());
-    let lost = counters.connects.saturating_sub(wanted);
-    if scenario.keepalive && lost > wanted && ledger.ok < REQUESTS_A_CONNECTION * lost {
-        remarks.push(format!(
-            "{} connections were opened for {} requests: the server, or what is before it, ends a connection after \
-             {}; opening the next one is part of the response times",
-            counters.connects,
-            ledger.sent,
-            if counters.connects >= ledger.sent { "every answer" } else { "few answers" }
-        ));
+    // Where many requests wait for their answers, many connections are open at once, and none of them was ended by the server.
+    let kept = scenario.own_connections().max(end.connections);
+    if scenario.keepalive {
+        remarks.extend(ended(counters.connects, kept.into(), ledger));
     }
     if ledger.ok > 0 && !end.interrupted {
         remarks.extend(too_little(ledger.ok, end.measured_s));
     }
     remarks.extend(cut(end.drain_cut, ledger));
     remarks
+}
+
+/// The remark on a server that ends connections: `opened` were opened, of which at most `kept` were to be open at once.
+fn ended(opened: u64, kept: u64, ledger: &Ledger) -> Option<String> {
+    let lost = opened.saturating_sub(kept);
+    (lost > kept && ledger.ok < REQUESTS_A_CONNECTION * lost).then(|| {
+        format!(
+            "{opened} connections were opened for {} requests: the server, or what is before it, ends a connection after {}; \
+             opening the next one is part of the response times",
+            ledger.sent,
+            if opened >= ledger.sent { "every answer" } else { "few answers" }
+        )
+    })
 }
 
 /// Names what a stop cut off that came when the time was over and the last replies were waited for.
@@ -102,6 +109,16 @@ mod tests {
         assert!(too_little(4, 0.001).unwrap().contains("too few"));
         assert!(too_little(100_000, 0.07).unwrap().contains("took only 70.0 ms"));
         assert_eq!(too_little(100, 1.0), None);
+    }
+
+    #[test]
+    fn connections_of_a_long_queue_were_not_ended_by_the_server() {
+        let ledger = Ledger { sent: 2400, ok: 2400, ..Ledger::default() };
+        // The target stood still for three seconds, and 900 requests waited.
+        assert_eq!(ended(1352, 1352, &ledger), None);
+        assert!(ended(2400, 64, &ledger).unwrap().contains("ends a connection after every answer"));
+        assert!(ended(1300, 64, &ledger).unwrap().contains("after few answers"));
+        assert_eq!(ended(1200, 64, &ledger), None, "two answers on each");
     }
 
     #[test]

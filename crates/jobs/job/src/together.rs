@@ -1,10 +1,13 @@
 //! One job in several processes: the coordinator puts their results together, and shares its findings with them.
 
 use crate::signals;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use plimsoll_core::schedule::Slice;
+use plimsoll_engine::health::machine;
 pub use plimsoll_fleet::place::is_coordinator;
-use plimsoll_fleet::place::{Place, place, within};
+use plimsoll_fleet::place::{Place, Refused, place, within};
+use plimsoll_record::fleet::Members;
+use plimsoll_report::forms::{PartResults, Parts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
@@ -34,11 +37,13 @@ impl<T> Gathered<T> {
     /// The missing results in a line; none if all are there.
     #[must_use]
     pub fn lacks(&self) -> Option<String> {
-        let names: Vec<&str> = self.missing.iter().map(|(_, name)| name.as_str()).collect();
+        let members = members();
+        let names: Vec<&str> = self.missing.iter().map(|(_, name)| members.short(name)).collect();
         let all = self.missing.len() + self.parts.len();
         (!names.is_empty()).then(|| {
             let names = names.join(", ");
-            format!("the results of {} of {all} agents are missing: {names}", self.missing.len())
+            let (missing, word) = (self.missing.len(), members.word());
+            format!("the results of {missing} of {all} {word} are missing: {names}")
         })
     }
 }
@@ -70,12 +75,27 @@ pub fn gather<T: Serialize + DeserializeOwned>(
                     continue;
                 };
                 let value = serde_json::from_value(value)
-                    .with_context(|| format!("the results of agent {}", part.name))?;
+                    .with_context(|| format!("the results of {}", part_title(&part.name)))?;
                 gathered.parts.push(Part { index, agent: part.name, value });
             }
             Ok(gathered)
         }
     }
+}
+
+/// The first results of the parts of a run that is over, as [`gather`] returned them to its coordinator.
+///
+/// # Errors
+/// Results of another form.
+pub fn kept<T: DeserializeOwned>(parts: &Parts) -> Result<Gathered<T>> {
+    let one = |part: &PartResults| {
+        let value = part.results.first().cloned().unwrap_or_default();
+        let value = serde_json::from_value(value)
+            .with_context(|| format!("the results of agent {}", part.agent))?;
+        Ok(Part { index: part.index, agent: part.agent.clone(), value })
+    };
+    let there: Result<Vec<Part<T>>> = parts.there.iter().map(one).collect();
+    Ok(Gathered { parts: there?, missing: parts.missing.clone() })
 }
 
 /// Does something once for all parts of a run, before its first phase: here, or at the coordinator, whose agents wait for it and
@@ -92,6 +112,54 @@ pub fn share<T: Serialize + DeserializeOwned>(make: impl FnOnce() -> Result<T>) 
             post.share(&serde_json::to_value(&value)?)?;
             Ok(value)
         }
+    }
+}
+
+/// Waits for the next finding of the coordinator that leads this agent.
+///
+/// # Errors
+/// The run has ended, or this process is no agent.
+pub fn hear<T: Serialize + DeserializeOwned>() -> Result<T> {
+    share(|| bail!("no coordinator leads this process"))
+}
+
+/// Notes that an agent was lost before the next phase began, for a coordinator whose job keeps what earlier phases measured.
+///
+/// # Errors
+/// The error itself if it is another one: one of this process, or one that an agent reported with an exit code.
+pub fn note_lost(error: anyhow::Error) -> Result<()> {
+    let Place::Coordinator(post) = place() else { return Err(error) };
+    let refused = error.downcast::<Refused>()?;
+    if refused.code.is_some() {
+        return Err(refused.into());
+    }
+    if !signals::is_stopped() {
+        post.is_not_whole(&refused.why);
+    }
+    Ok(())
+}
+
+/// Waits until each agent has prepared its part, before the coordinator's job begins with something that takes long. An agent says
+/// so with a result of nothing.
+///
+/// # Errors
+/// An agent cannot carry out its part; its own reason and exit code.
+pub fn wait_until_prepared() -> Result<()> {
+    let gathered = gather(|| Ok(()))?;
+    let Place::Coordinator(post) = place() else { return Ok(()) };
+    match (gathered.lacks(), post.first_gone()) {
+        (None, _) => Ok(()),
+        (Some(_), Some(refused)) => Err(refused.into()),
+        (Some(lacks), None) => Err(Refused { why: lacks, code: None }.into()),
+    }
+}
+
+/// Names of the agents that are on other machines than their coordinator.
+#[must_use]
+pub fn agents_elsewhere() -> Vec<String> {
+    match place() {
+        Place::Coordinator(post) => post.elsewhere(&machine().hostname),
+        _ => Vec::new(),
     }
 }
 
@@ -174,7 +242,27 @@ pub fn parts_in_all(slice: Slice) -> u32 {
 /// Returns true for the coordinator of processes that it has started on this machine.
 #[must_use]
 pub fn has_processes() -> bool {
-    matches!(place(), Place::Coordinator(post) if post.has_processes())
+    members() == Members::Processes
+}
+
+/// Kind of the parts of a run, at its coordinator.
+fn members() -> Members {
+    match place() {
+        Place::Coordinator(post) => post.members(),
+        _ => Members::Agents,
+    }
+}
+
+/// The part with this name in a sentence, at the coordinator: `agent a`, or `process 2`.
+#[must_use]
+pub fn part_title(name: &str) -> String {
+    members().title(name)
+}
+
+/// The word for the parts of a run, at its coordinator: agents or processes.
+#[must_use]
+pub fn parts_word() -> &'static str {
+    members().word()
 }
 
 /// Reason why the coordinator counts this part as lost, if it does.

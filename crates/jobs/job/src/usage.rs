@@ -21,6 +21,14 @@ pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }
 
+/// A run on agents without their bus.
+#[must_use]
+pub fn bus_is_missing() -> anyhow::Error {
+    usage(
+        "--bus is missing; name the NATS server of the fleet, such as --bus nats://127.0.0.1:4222",
+    )
+}
+
 /// The target could not be reached: one clear line, and exit code 4.
 #[derive(Debug)]
 pub struct Unreachable(pub String);

@@ -16,7 +16,7 @@ use plimsoll_record::resources::{GENERATOR, RESOURCES, ResourcesResult};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_resources::resolve::{Resolved, Search, WatchError, resolve};
 use plimsoll_resources::sampling::Sampling;
-pub use plimsoll_resources::watch::Watch;
+pub use plimsoll_resources::watch::{Wanted, Watch};
 use plimsoll_workloads::edit_distance::near_miss;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -169,6 +169,11 @@ impl Watching {
             }
             sampling.reached(interval.to_ns);
         }
+    }
+
+    /// Takes what the agents that watch have sent up to this time since the start, ns.
+    pub fn take_elsewhere(&self, to_ns: u64) {
+        self.elsewhere.iter().for_each(|elsewhere| elsewhere.reached(to_ns));
     }
 
     /// Ends after a time of its own, ns, and gives the section of the record.

@@ -30,7 +30,7 @@ use plimsoll_job::output::{Output, put_result, with_files};
 use plimsoll_job::prepare::{only_whole, plan_of};
 use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::signals::{Stopped, is_stopped};
-use plimsoll_job::together::{has_agents, is_agent};
+use plimsoll_job::together::{has_agents, is_agent, parts_word};
 use plimsoll_job::usage::usage;
 use plimsoll_record::JobResults;
 use plimsoll_record::rank::RankRun;
@@ -211,9 +211,10 @@ impl RankArgs {
         }
         let slice = self.part.slice();
         if self.target.is_empty() && has_agents() {
-            return Err(usage(
-                "--target: name running servers that all agents can reach; agents start none",
-            ));
+            let word = parts_word();
+            return Err(usage(format!(
+                "--target: name running servers that all {word} can reach; {word} start none"
+            )));
         }
         if self.qps.is_empty() && !has_agents() {
             only_whole(

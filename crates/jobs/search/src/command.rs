@@ -2,12 +2,14 @@
 
 mod alone;
 mod at_rest;
+mod crew;
 mod engine;
 mod filling;
 mod import;
 mod loading;
 mod matrix;
 mod measuring;
+mod part;
 mod probing;
 mod reading;
 mod recall;
@@ -16,21 +18,25 @@ mod server_cpu;
 mod shown;
 mod state;
 mod text;
+mod words;
 
 use crate::builtin::{Words, ten_as_toml};
 use crate::forms::FORMS;
 use crate::sessions::Order;
-use crate::spec::{MatrixFile, MatrixSpec, read, wrong_in};
+use crate::spec::{MatrixFile, MatrixSpec, read, read_foreign, usual_users, wrong_in};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use plimsoll_core::assertion::Assertion;
+use plimsoll_core::schedule::Slice;
 use plimsoll_core::units::Span;
 use plimsoll_job::exit;
-use plimsoll_job::flags::{PauseFlags, ResultFlags, WatchFlags};
-use plimsoll_job::job::{Job, Program};
+use plimsoll_job::flags::{PartFlag, PauseFlags, ResultFlags, WatchFlags};
+use plimsoll_job::job::{AgentWords, Job, Program};
 use plimsoll_job::output::{Output, note, print_out, style, with_files};
+use plimsoll_job::prepare::only_whole;
 use plimsoll_job::requests::RowsFlags;
 use plimsoll_job::results::{Shown, write_results};
+use plimsoll_job::together::{has_agents, is_agent, parts_in_all};
 use plimsoll_job::usage::usage;
 use plimsoll_record::RunRecord;
 use plimsoll_report::forms::Forms;
@@ -47,6 +53,8 @@ Examples:
       --groups 2x5,4x1
   Everything in a file; after an interruption the same command resumes the matrix:
     plimsoll search matrix.toml
+  The same with the users of each cell on four machines (docs/fleet.md):
+    plimsoll search matrix.toml --agents 4 --bus nats://bus.internal:4222
   Print the requests in the language of each engine, without sending them:
     plimsoll search matrix.toml --show
   The built-in queries, to edit and pass to --queries:
@@ -97,7 +105,8 @@ pub struct SearchArgs {
     groups: Vec<String>,
     /// Numbers of concurrent users [default: 1,5,10,20]
     ///
-    /// Closed model: each user waits for its reply before it sends again.
+    /// Closed model: each user waits for its reply before it sends again. On agents, numbers below that of the agents are left
+    /// out of the default.
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Matrix")]
     users: Vec<u32>,
     /// File of queries [default: ten that fit the text]
@@ -211,6 +220,8 @@ pub struct SearchArgs {
     results: ResultFlags,
     #[command(flatten)]
     watching: WatchFlags,
+    #[command(flatten)]
+    part: PartFlag,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -229,6 +240,10 @@ impl Job for SearchArgs {
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
+    }
+
+    fn words_for_agents(&self) -> Result<AgentWords> {
+        words::for_agents(self)
     }
 }
 
@@ -251,7 +266,15 @@ fn run(args: &SearchArgs) -> Result<u8> {
     }
     let output = Output { watch: args.watching.watch.clone(), ..args.results.output() };
     output.check()?;
-    let finished = matrix::run(&spec, args, &output)?;
+    let slice = args.part.slice();
+    if !has_agents() && !slice.is_whole() {
+        let why = "all of its cells have one coordinator; use --agents or --processes";
+        only_whole(slice, "a matrix", why)?;
+    }
+    let finished = match is_agent() {
+        true => part::run(&spec, slice, &output)?,
+        false => matrix::run(&spec, args, &output)?,
+    };
     print(&finished.record, finished.folder.as_deref(), args)?;
     if finished.record.verdict.kind != plimsoll_core::verdict::VerdictKind::Valid {
         let reasons = printable(&finished.record.verdict.reasons.join("; "));
@@ -283,11 +306,20 @@ impl SearchArgs {
         let (mut file, mut written) = (MatrixFile::default(), String::new());
         if let Some(path) = &self.file {
             written = reading::read_text(path, &path.display().to_string(), "a matrix file")?;
-            let (own, hints) = read(&written, path).map_err(wrong)?;
-            hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
-            file = own;
+            file = match is_agent() {
+                // It came over the bus, and may name no file of this machine.
+                true => read_foreign(&written, path).map_err(wrong)?,
+                false => {
+                    let (own, hints) = read(&written, path).map_err(wrong)?;
+                    hints.iter().for_each(|hint| note(&format!("plimsoll: {hint}")));
+                    own
+                }
+            };
         }
         self.put_into(&mut file);
+        if file.users.is_empty() && has_agents() {
+            file.users = usual_users(parts_in_all(Slice::WHOLE));
+        }
         if let Some(rows) = self.rows.scenario()? {
             file.put_rows(rows);
         }

@@ -11,4 +11,5 @@ pub const FORMS: Forms = Forms {
     figures: figures::figures,
     compare: compare::records,
     sheet: sheet::sheet,
+    merge: |_, _| None,
 };

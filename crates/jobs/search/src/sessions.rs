@@ -108,7 +108,7 @@ impl Walk {
 }
 
 /// Counts of a cell besides the engine's own histograms.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// Time at which the first request was due, ns; 0 before one has ended.
     pub start_ns: u64,
@@ -128,8 +128,38 @@ pub struct Tally {
     pub queries: Vec<QueryTally>,
 }
 
+impl Tally {
+    /// The same with times since the start of the load, 1 ns at the least, so that those of several machines can be compared.
+    #[must_use]
+    pub fn since(mut self, start_ns: u64) -> Self {
+        for time_ns in [&mut self.start_ns, &mut self.first_over_ns, &mut self.last_ns] {
+            // 0 is a time that is not known.
+            *time_ns = if *time_ns == 0 { 0 } else { time_ns.saturating_sub(start_ns) + 1 };
+        }
+        self
+    }
+
+    /// Adds the counts of another part of the same users, with times since the same start.
+    pub fn beside(&mut self, other: Self) {
+        let first = |own: u64, other: u64| match (own, other) {
+            (0, time_ns) | (time_ns, 0) => time_ns,
+            (own, other) => own.min(other),
+        };
+        self.start_ns = first(self.start_ns, other.start_ns);
+        self.first_over_ns = first(self.first_over_ns, other.first_over_ns);
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.window_ok += other.window_ok;
+        self.window_sum_ns += other.window_sum_ns;
+        self.parts.beside(other.parts);
+        self.rows_used_up |= other.rows_used_up;
+        for (own, more) in self.queries.iter_mut().zip(&other.queries) {
+            own.beside(more);
+        }
+    }
+}
+
 /// Counts of one query in a cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryTally {
     /// Requests that succeeded.
     pub ok: u64,
@@ -139,6 +169,16 @@ pub struct QueryTally {
     pub hits_min: Option<u64>,
     /// Most hits reported.
     pub hits_max: Option<u64>,
+}
+
+impl QueryTally {
+    /// Adds other requests of the same query.
+    pub fn beside(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.hits_min = self.hits_min.into_iter().chain(other.hits_min).min();
+        self.hits_max = self.hits_max.into_iter().chain(other.hits_max).max();
+    }
 }
 
 /// Answers that a cell's rate counts.

@@ -14,12 +14,16 @@ use plimsoll_record::search::{Group, size_label};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-pub use file::{EngineFile, MatrixFile, RowsFile, parse_engine, read, wrong_in};
+pub use file::{
+    EngineFile, MatrixFile, RowsFile, expanded, parse_engine, read, read_foreign, wrong_in,
+};
 
 /// Most engines, sizes, groups, or numbers of users.
 const LIST_MAX: usize = 64;
 /// Most cells.
 const CELLS_MAX: usize = 10_000;
+/// Numbers of users of a matrix that names none, on one machine.
+const USERS: [u32; 4] = [1, 5, 10, 20];
 /// Most users of a cell.
 const USERS_MAX: u32 = 100_000;
 /// Most shards of an index.
@@ -55,6 +59,13 @@ pub struct EngineSpec {
     pub dialect: Dialect,
     /// Returns its path.
     pub place: Place,
+}
+
+/// Numbers of users of a matrix that names none, shared out to this many parts: those of one machine of which each part has one.
+#[must_use]
+pub fn usual_users(parts: u32) -> Vec<u32> {
+    let users: Vec<u32> = USERS.into_iter().filter(|&users| users >= parts).collect();
+    if users.is_empty() { vec![parts] } else { users }
 }
 
 /// A matrix, checked and whole.

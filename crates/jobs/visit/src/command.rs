@@ -312,7 +312,7 @@ impl VisitArgs {
 
 impl Job for VisitArgs {
     const NAME: &'static str = "visit";
-    const FORMS: Forms = FORMS;
+    const FORMS: Forms = Forms { merge: merging::merge, ..FORMS };
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)

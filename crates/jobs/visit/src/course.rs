@@ -11,7 +11,7 @@ const EVERY_NS: u64 = 200 * MILLISECOND_NS;
 
 /// State of a visit, all slices together.
 #[derive(Clone, Copy, Debug, Default)]
-struct Standing {
+pub struct Standing {
     entries: u64,
     bytes: u64,
     slices_done: u32,
@@ -20,7 +20,9 @@ struct Standing {
 }
 
 impl Standing {
-    fn of(visit: &Visit, now_ns: u64) -> Self {
+    /// The state at a time, ns.
+    #[must_use]
+    pub fn of(visit: &Visit, now_ns: u64) -> Self {
         let waits = visit.waits();
         let mut all = Self { asking: visit.asking(), ..Self::default() };
         for index in 0..visit.form().visited().len() as u32 {
@@ -45,14 +47,10 @@ pub struct Course {
 }
 
 impl Course {
-    /// For a visit that begins then.
+    /// For a visit that stood like this when it began, ns.
     #[must_use]
-    pub fn new(visit: &Visit, began_ns: u64) -> Self {
-        Self {
-            began_ns,
-            last: (began_ns, Standing::of(visit, began_ns)),
-            moments: Moments::default(),
-        }
+    pub fn new(before: Standing, began_ns: u64) -> Self {
+        Self { began_ns, last: (began_ns, before), moments: Moments::default() }
     }
 
     /// Ends a stretch if it has been long enough.

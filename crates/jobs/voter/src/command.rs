@@ -76,7 +76,7 @@ pub struct HelloArgs {
 
 impl Job for VoterArgs {
     const NAME: &'static str = "voter";
-    const FORMS: Forms = FORMS;
+    const FORMS: Forms = Forms { merge: client::merge, ..FORMS };
 
     fn run(&self, _program: &Program) -> Result<u8> {
         run(self)
@@ -93,7 +93,7 @@ fn run(args: &VoterArgs) -> Result<u8> {
 
 impl Job for HelloArgs {
     const NAME: &'static str = "hello";
-    const FORMS: Forms = FORMS;
+    const FORMS: Forms = Forms { merge: client::merge, ..FORMS };
 
     fn run(&self, _program: &Program) -> Result<u8> {
         hello(self)
@@ -126,7 +126,8 @@ pub fn seek_votes(
     output: &Output,
 ) -> Result<Finished> {
     let words = [&["seek".to_owned(), "--seek=p50=1s".to_owned()], words].concat();
-    let flags = Words::try_parse_from(words).map_err(|error| usage(error.to_string()))?.flags;
+    let mut flags = Words::try_parse_from(words).map_err(|error| usage(error.to_string()))?.flags;
+    flags.is_of_search = true;
     let (shape, targets) = flags.shape(Bench::Voter)?;
     flags.check(&shape, &targets)?;
     output.check()?;

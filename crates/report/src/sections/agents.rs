@@ -4,7 +4,7 @@ use crate::number::significant;
 use crate::sheet::{Cell, Field, Listed, Part, Section, Tone};
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::RunRecord;
-use plimsoll_record::fleet::{AgentFigures, AgentResult, Role};
+use plimsoll_record::fleet::{AgentFigures, AgentResult, Members, Role};
 
 /// Agents in the table; the record holds all of them.
 const ROWS_MAX: usize = 200;
@@ -12,15 +12,25 @@ const ROWS_MAX: usize = 200;
 /// The table of agents.
 pub fn section(record: &RunRecord) -> Option<Section> {
     let fleet = record.job_results.fleet()?;
+    let parts = match fleet.members {
+        Members::Agents => {
+            "Each agent with the role load made its part of the load, and with the role feed of the feed; one with the role watch made \
+             none."
+        }
+        Members::Processes => "Each process made its part of the load.",
+    };
     let note = format!(
-        "Each agent with the role load made its part of the load, and with the role feed of the feed; one with the role watch made \
-         none. Percentiles above are those of all requests of the load together, not of these rows. Start skew: p99 {} ms, at most {} ms.",
+        "{parts} Percentiles above are those of all requests of the load together, not of these rows. Start skew: p99 {} ms, at most {} ms.",
         significant(fleet.start_skew_p99_ms),
         significant(fleet.start_skew_max_ms)
     );
+    let title = match fleet.members {
+        Members::Agents => "Agents",
+        Members::Processes => "Processes",
+    };
     let list = Listed { at: &["fleet", "agents"], items: &fleet.agents };
-    let table = list.some(&fields(), ROWS_MAX, tone);
-    let mut section = Section::new("agents", "Agents", &note).with(Part::Table(table));
+    let table = list.some(&fields(fleet.members), ROWS_MAX, tone);
+    let mut section = Section::new("agents", title, &note).with(Part::Table(table));
     let watchers = fleet.agents.iter().filter(|agent| agent.role == Role::Watch);
     for agent in watchers.filter(|agent| agent.trouble.is_some()) {
         let why = agent.trouble.as_deref().unwrap_or_default();
@@ -34,14 +44,16 @@ pub fn section(record: &RunRecord) -> Option<Section> {
     Some(section)
 }
 
-fn fields() -> Vec<Field<'static, AgentResult>> {
+fn fields(members: Members) -> Vec<Field<'static, AgentResult>> {
     let own = |label: &str, field: &'static str, cell: fn(&AgentFigures) -> Cell| {
         Field::new(label, &format!("figures/{field}"), move |agent: &AgentResult| {
             Cell::or_unknown(agent.figures.as_ref(), cell)
         })
     };
     vec![
-        Field::text("agent", |agent: &AgentResult| agent.name.clone()),
+        Field::text(members.word_for_one(), move |agent: &AgentResult| {
+            members.short(&agent.name).to_owned()
+        }),
         Field::text("machine", |agent: &AgentResult| agent.host.clone()),
         Field::text("role", |agent: &AgentResult| agent.role.name().to_owned()),
         Field::text("part", |agent: &AgentResult| match agent.role {

@@ -5,7 +5,7 @@ use crate::page::{Column, Page, Tone};
 use crate::plain::{clip, printable};
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::RunRecord;
-use plimsoll_record::fleet::{AgentResult, FleetResult, Role};
+use plimsoll_record::fleet::{AgentResult, FleetResult, Members, Role};
 
 /// Agents that have a line; the record holds all of them.
 const LINES_MAX: usize = 20;
@@ -16,7 +16,10 @@ const NAME_CHARS_MAX: usize = 32;
 pub fn table(page: &mut Page<'_>, record: &RunRecord) {
     let Some(fleet) = record.job_results.fleet() else { return };
     let columns = [
-        Column::text("Agents"),
+        Column::text(match fleet.members {
+            Members::Agents => "Agents",
+            Members::Processes => "Processes",
+        }),
         Column::number("sent", 0),
         Column::number("ok", 1),
         Column::number("failed", 1),
@@ -28,7 +31,8 @@ pub fn table(page: &mut Page<'_>, record: &RunRecord) {
         Column::number("cpu s", 2),
     ];
     let (shown, left_out) = shown(fleet, page.is_verbose());
-    let rows: Vec<(Vec<String>, Tone)> = shown.into_iter().map(row).collect();
+    let rows: Vec<(Vec<String>, Tone)> =
+        shown.into_iter().map(|agent| row(fleet.members, agent)).collect();
     page.table(&columns, &rows);
     if left_out > 0 {
         page.note(&format!("{left_out} more in the record; --verbose prints them"));
@@ -64,8 +68,8 @@ fn is_watching(agent: &AgentResult) -> bool {
     agent.role == Role::Watch && agent.trouble.is_none()
 }
 
-fn row(agent: &AgentResult) -> (Vec<String>, Tone) {
-    let name = clip(&printable(&agent.name), NAME_CHARS_MAX);
+fn row(members: Members, agent: &AgentResult) -> (Vec<String>, Tone) {
+    let name = clip(&printable(&members.label(&agent.name)), NAME_CHARS_MAX);
     if agent.role == Role::Watch {
         let dashes = std::iter::repeat_n("-".to_owned(), 9);
         let (state, tone) = match is_watching(agent) {

@@ -202,7 +202,8 @@ pub fn processors() -> usize {
 /// Serves APIs on bound listeners until the stop is requested, and closes them. The first API also answers unowned
 /// paths.
 ///
-/// Returns within about a second of the request to stop, with everything acknowledged on the disk.
+/// Returns about a second after the request to stop, or when the search, the read and the write that run then have ended, with
+/// everything acknowledged on the disk.
 ///
 /// # Errors
 /// When the system has no thread or socket to give.

@@ -2,13 +2,12 @@
 
 use super::conduct;
 use crate::build;
-use crate::flags::FleetFlags;
 use crate::words::{Packed, To, pack};
 use anyhow::{Context, Result};
 use plimsoll_bus::{Bounds, Bus as _, BusAddress, Hub};
 use plimsoll_core::clock::now_ns;
 use plimsoll_fleet::hall::{FleetName, HallError, Wanted, find, process_number};
-use plimsoll_fleet::message::Here;
+use plimsoll_fleet::message::{Here, Members};
 use plimsoll_fleet::place::{CoordinatorPost, Refused, Setting};
 use plimsoll_job::child::{LOOK_EVERY, ends_with_us};
 use plimsoll_job::exit::{FAILED, NOT_VALID};
@@ -41,7 +40,6 @@ const LINES_MAX: usize = 8 * 1024;
 /// # Errors
 /// Flags that do not go together, processes that do not start, or what the job itself says.
 pub fn run(
-    flags: &FleetFlags,
     processes: u32,
     command: &clap::Command,
     words: &[String],
@@ -50,11 +48,6 @@ pub fn run(
     if !(1..=PROCESSES_MAX).contains(&processes) {
         return Err(usage(format!("--processes: use a number from 1 to {PROCESSES_MAX}")));
     }
-    if flags.at.bus.is_some() {
-        return Err(usage(
-            "--processes starts processes on this machine and needs no --bus; leave it out, or use --agents",
-        ));
-    }
     if processes == 1 {
         return job();
     }
@@ -62,7 +55,6 @@ pub fn run(
     signals::stop_flag()?;
     let mut crew = Crew::start(processes)?;
     let post = Arc::new(crew.give(packed)?);
-    post.set_processes();
     crew.watch(&post)?;
     let done = conduct(post, job);
     crew.end();
@@ -115,6 +107,11 @@ impl Crew {
             hub: Some(hub),
             folder,
         };
+        // All of them before the first process runs: the last one that leaves without this process takes the rest along.
+        for number in 1..=processes {
+            let own = crew.folder.path().join(format!("{}{number}", Members::PROCESS));
+            std::fs::create_dir(&own).with_context(|| own.display().to_string())?;
+        }
         for number in 1..=processes {
             let started = start_member(number, &socket, crew.folder.path())?;
             lock(&crew.children).push(started);
@@ -147,6 +144,7 @@ impl Crew {
             fleet,
             own,
             inbox,
+            members: Members::Processes,
             agents,
             watchers: 0,
             run: format!("{own:016x}"),
@@ -168,10 +166,10 @@ impl Crew {
             Some((one, status)) => {
                 let last = one.last_lines();
                 let last = last.lines().last().unwrap_or("it printed nothing").to_owned();
-                let name = &one.name;
-                refused(format!("{name} ended before the run began ({status}): {last}"), FAILED)
+                let title = Members::Processes.title(&one.name);
+                refused(format!("{title} ended before the run began ({status}): {last}"), FAILED)
             }
-            None => refused(error.to_string(), NOT_VALID),
+            None => refused(of_processes(error, children.len()), NOT_VALID),
         }
     }
 
@@ -187,7 +185,7 @@ impl Crew {
                         && let (Some(number), Some(status)) = (one.number, one.status)
                     {
                         one.is_missed = true;
-                        gone.push((number, format!("its process has ended ({status})")));
+                        gone.push((number, format!("it has ended ({status})")));
                     }
                 }
                 if !gone.is_empty() {
@@ -218,8 +216,8 @@ impl Crew {
                 one.status = one.child.wait().ok();
             }
             if one.status.is_some_and(|status| !status.success()) {
-                let (name, lines) = (one.name.clone(), one.last_lines());
-                lines.lines().for_each(|line| note(&format!("{name}: {line}")));
+                let (title, lines) = (Members::Processes.title(&one.name), one.last_lines());
+                lines.lines().for_each(|line| note(&format!("plimsoll: {title}: {line}")));
             }
         }
     }
@@ -267,22 +265,38 @@ impl Member {
     }
 }
 
+/// The reason why processes cannot be used, without the words for agents.
+fn of_processes(error: &HallError, processes: usize) -> String {
+    match error {
+        HallError::TooFew { found, within_s, .. } => format!(
+            "{found} of {processes} processes answered within {within_s} s; use fewer --processes, or end other programs on this machine"
+        ),
+        HallError::OtherBuild { name, .. } => format!(
+            "the program was replaced while it was running: {} is another build; start the run again",
+            Members::Processes.title(name)
+        ),
+        other => other.to_string(),
+    }
+}
+
 fn start_member(number: u32, socket: &Path, folder: &Path) -> Result<Member> {
-    let name = format!("process-{number}");
+    let name = format!("{}{number}", Members::PROCESS);
+    let own_folder = folder.join(&name);
     let words = [
         "agent".to_owned(),
         format!("--bus={}", BusAddress::of_socket(socket)),
         format!("--name={name}"),
         "--once".to_owned(),
         "--allow-target=any".to_owned(),
-        format!("--runs={}", folder.join(&name).display()),
+        format!("--runs={}", own_folder.display()),
     ];
     // It finds the end of this process by that of its hub, and shuts down cleanly; if it was frozen, it has to be woken for that.
     let own = std::env::current_exe().context("finding this program")?;
     let mut command = ends_with_us(own, Signal::CONT);
-    command.args(words).env("TMPDIR", folder);
+    command.args(words).env("TMPDIR", &own_folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
+    let mut child =
+        command.spawn().with_context(|| format!("starting {}", Members::Processes.title(&name)))?;
     let stderr = child.stderr.take().context("its stderr")?;
     let lines = std::thread::Builder::new()
         .name("stderr".to_owned())

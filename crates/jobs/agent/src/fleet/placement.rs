@@ -1,13 +1,19 @@
 //! A fleet as it is to be placed, and the texts that place it.
 
-mod machines;
+mod guard;
+mod manifest;
 mod pods;
+mod scripts;
+mod units;
 
 use super::values::{Cpu, HostName, Image, Memory, ObjectName, PodLabel, ProgramPath, SshHost};
 use plimsoll_fleet::hall::FleetName;
 
-pub use machines::{slurm, ssh, systemd};
-pub use pods::{compose, kubernetes};
+pub use guard::{Guard, Login, Security};
+pub use manifest::kubernetes;
+pub use pods::compose;
+pub use scripts::{slurm, ssh};
+pub use units::systemd;
 
 /// A fleet as it is to be placed.
 #[derive(Debug)]
@@ -42,6 +48,28 @@ pub struct Placement {
     pub port: u16,
     /// Hosts that ssh reaches.
     pub hosts: Vec<SshHost>,
+    /// Protection of the bus.
+    pub guard: Guard,
+    /// Agents that watch.
+    pub watching: Watching,
+}
+
+/// Agents on the machines of the target, which send no load.
+#[derive(Debug, Default)]
+pub struct Watching {
+    /// Things that each of them watches; none: there are no such agents.
+    pub things: Vec<String>,
+    /// Number of agents.
+    pub agents: u32,
+    /// Hosts on which a script starts them by ssh.
+    pub hosts: Vec<SshHost>,
+}
+
+impl Watching {
+    /// Returns true if there are agents that watch.
+    pub fn is_on(&self) -> bool {
+        !self.things.is_empty()
+    }
 }
 
 /// A file of a placement: its name, and its text.
@@ -57,7 +85,8 @@ impl Placement {
     }
 
     fn secret(&self) -> String {
-        self.secret.as_ref().map_or_else(|| format!("{}-token", self.base()), ToString::to_string)
+        let own = || format!("{}-{}", self.base(), self.guard.credential());
+        self.secret.as_ref().map_or_else(own, ToString::to_string)
     }
 
     /// Flags of a coordinator, for a bus at this place.
@@ -66,7 +95,22 @@ impl Placement {
             true => String::new(),
             false => format!(" --fleet {}", self.fleet),
         };
-        format!("--agents {} --bus {bus}{fleet} --agents-within 2m", self.agents)
+        let watchers = self.watchers();
+        format!("--agents {}{watchers} --bus {bus}{fleet} --agents-within 2m", self.agents)
+    }
+
+    /// The flag of a coordinator that waits for the agents that watch, with a blank before it.
+    fn watchers(&self) -> String {
+        match self.watching.is_on() {
+            true => format!(" --watchers {}", self.watching.agents),
+            false => String::new(),
+        }
+    }
+
+    /// `--watch` flags, quoted, as [`Placement::allow`] has those of targets.
+    fn watch(&self, quote: fn(&str) -> String, front: &str, between: &str) -> String {
+        let flag = |thing: &String| format!("{front}{}", quote(&format!("--watch={thing}")));
+        self.watching.things.iter().map(flag).collect::<Vec<_>>().join(between)
     }
 
     /// The line that says which targets are left to agents to which no target is allowed.
@@ -95,6 +139,7 @@ impl Placement {
             ("AGENTS", self.agents.to_string()),
             ("PORT", self.port.to_string()),
             ("OPEN", self.open(own)),
+            ("SCHEME", self.guard.scheme().to_owned()),
         ]
     }
 }

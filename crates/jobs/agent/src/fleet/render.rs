@@ -1,7 +1,11 @@
 //! `plimsoll fleet render`: the texts that place a fleet.
 
-use super::placement::{Placed, Placement, compose, kubernetes, slurm, ssh, systemd};
-use super::values::{Cpu, HostName, Image, Memory, ObjectName, PodLabel, ProgramPath, SshHost};
+use super::placement::{
+    Guard, Login, Placed, Placement, Security, Watching, compose, kubernetes, slurm, ssh, systemd,
+};
+use super::values::{
+    Cpu, HostName, Image, Memory, ObjectName, PodLabel, ProgramPath, PublicNkey, SshHost, watched,
+};
 use crate::targets::written;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
@@ -33,8 +37,8 @@ Examples:
     plimsoll fleet render --systemd --bus-host bus.internal --allow-target any --out units
   Slurm: a batch script for four nodes and one more for the bus
     plimsoll fleet render --slurm --agents 4 --allow-target any > fleet.sbatch
-  ssh: a script that starts an agent on each host
-    plimsoll fleet render --ssh load1,load2 --allow-target any > fleet.sh";
+  ssh: a script that starts an agent on each host, and on db1 one that watches
+    plimsoll fleet render --ssh a,b --allow-target any --watch redis --watch-host db1 > fleet.sh";
 
 /// Flags of `plimsoll fleet render`.
 #[derive(Args, Debug)]
@@ -108,7 +112,7 @@ pub struct RenderArgs {
     memory: Option<Memory>,
     /// Name of the secret with the token [default: plimsoll-token]
     ///
-    /// --k8s: a Secret with the key 'token'. --compose: the file NAME.env. --systemd: the file /etc/plimsoll/NAME.
+    /// With --nkey or --creds, that of the seed or the credentials. --k8s: a Secret with the key 'token', 'nkey' or 'creds'. --compose: the file NAME.env. --systemd: the file /etc/plimsoll/NAME.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["slurm", "ssh"])]
     token_secret: Option<ObjectName>,
     /// plimsoll on the machines of the fleet
@@ -121,6 +125,39 @@ pub struct RenderArgs {
     /// As the agents reach it.
     #[arg(long, value_name = "HOST", conflicts_with_all = ["k8s", "compose", "slurm", "ssh"])]
     bus_host: Option<HostName>,
+    /// Program or control group to watch at the target
+    ///
+    /// Adds agents with --role watch. NAME of a program, or CGROUP; LABEL=NAME names it in the record. May be repeated. --k8s places them
+    /// beside the pods of --target-label, --compose on this machine, --systemd as a unit for such a machine, --slurm and --ssh on
+    /// --watch-host.
+    #[arg(long, value_name = "NAME|CGROUP", value_parser = watched, help_heading = "Watching")]
+    watch: Vec<String>,
+    /// --slurm, --ssh: hosts of the target
+    ///
+    /// HOST or USER@HOST, separated by commas.
+    #[arg(long, value_name = "HOST", value_delimiter = ',', requires = "watch", conflicts_with_all = ["k8s", "compose", "systemd"], help_heading = "Watching")]
+    watch_host: Vec<SshHost>,
+    /// --k8s, --systemd: number of machines that are watched [default: 1]
+    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u32).range(1..=AGENTS_MAX), conflicts_with_all = ["compose", "slurm", "ssh"], help_heading = "Watching")]
+    watchers: Option<u32>,
+    /// The bus speaks TLS, and its clients check its certificate
+    ///
+    /// --ssh does not need it: the bus goes through the connections of ssh.
+    #[arg(long, conflicts_with = "ssh", help_heading = "Bus")]
+    tls: bool,
+    /// With --tls: clients must have certificates too
+    #[arg(long, requires = "tls", help_heading = "Bus")]
+    client_certs: bool,
+    /// Public NKey of the fleet's user, instead of a token
+    ///
+    /// 56 letters and digits, beginning with U. Agents and coordinator have the seed. For --k8s, --compose and --systemd.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["slurm", "ssh"], help_heading = "Bus")]
+    nkey: Option<String>,
+    /// Credentials file of nsc, instead of a token
+    ///
+    /// The bus has the accounts that nsc writes. For --k8s and --compose.
+    #[arg(long, conflicts_with_all = ["nkey", "systemd", "slurm", "ssh"], help_heading = "Bus")]
+    creds: bool,
     /// Write the files into this folder, instead of printing them
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -159,7 +196,8 @@ impl RenderArgs {
                 self.ssh[at]
             )));
         }
-        let placement = self.placement();
+        self.check_watching()?;
+        let placement = self.placement(self.guard()?);
         Ok(match () {
             () if self.k8s => kubernetes(&placement),
             () if self.compose => compose(&placement),
@@ -169,7 +207,7 @@ impl RenderArgs {
         })
     }
 
-    fn placement(&self) -> Placement {
+    fn placement(&self, guard: Guard) -> Placement {
         let hosts = u32::try_from(self.ssh.len()).unwrap_or(u32::MAX);
         Placement {
             version: env!("CARGO_PKG_VERSION"),
@@ -187,7 +225,63 @@ impl RenderArgs {
             bus_host: self.bus_host.clone(),
             port: self.port,
             hosts: self.ssh.clone(),
+            guard,
+            watching: Watching {
+                things: self.watch.clone(),
+                agents: self.watchers.unwrap_or(match self.watch_host.len() {
+                    0 => 1,
+                    hosts => u32::try_from(hosts).unwrap_or(u32::MAX),
+                }),
+                hosts: self.watch_host.clone(),
+            },
         }
+    }
+
+    fn guard(&self) -> Result<Guard> {
+        Ok(Guard {
+            login: match PublicNkey::of_flag(self.nkey.as_deref())? {
+                Some(key) => Login::Nkey(key),
+                None if self.creds => Login::Creds,
+                None => Login::Token,
+            },
+            security: match (self.tls, self.client_certs) {
+                (false, _) => Security::Plain,
+                (true, false) => Security::Server,
+                (true, true) => Security::Both,
+            },
+        })
+    }
+
+    /// Makes sure that agents that watch have a machine, and see on it what they are to watch.
+    fn check_watching(&self) -> Result<()> {
+        if self.watch.is_empty() {
+            return Ok(());
+        }
+        if self.k8s && self.target_label.is_none() {
+            return Err(usage(
+                "--watch: name the pods of the target with --target-label KEY=VALUE; the agents that watch run beside them",
+            ));
+        }
+        let is_by_ssh = self.slurm || !self.ssh.is_empty();
+        if is_by_ssh && self.watch_host.is_empty() {
+            return Err(usage(
+                "--watch: name the machines of the target with --watch-host HOST,...",
+            ));
+        }
+        if let Some(host) = self.watch_host.iter().find(|host| self.ssh.contains(host)) {
+            return Err(usage(format!(
+                "--watch-host {host} is one of --ssh too; an agent that sends load does not run on a machine of the target"
+            )));
+        }
+        let is_group = |name: &&String| name.contains('/') || name.ends_with(".service");
+        if (self.k8s || self.compose)
+            && let Some(group) = self.watch.iter().find(is_group)
+        {
+            return Err(usage(format!(
+                "--watch {group}: a container does not see the control groups of its machine; write the NAME of a program"
+            )));
+        }
+        Ok(())
     }
 }
 

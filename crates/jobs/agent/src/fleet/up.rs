@@ -1,5 +1,7 @@
 //! `plimsoll fleet up`: a bus and agents on this machine.
 
+use super::quoting::shell;
+use super::values::PublicNkey;
 use crate::build;
 use crate::flags::BusFlags;
 use crate::targets::written;
@@ -14,6 +16,7 @@ use plimsoll_job::output::{note, print_out};
 use plimsoll_job::signals;
 use plimsoll_job::temporary::temporary_folder;
 use plimsoll_job::usage::usage;
+use plimsoll_job::watching::{Watch, check as check_watched};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -54,9 +57,94 @@ pub struct UpArgs {
     /// A host name, *.DOMAIN, an address, a network such as 10.1.0.0/16, or any. May be repeated; then only these are allowed.
     #[arg(long, value_name = "TARGET", value_parser = written)]
     allow_target: Vec<String>,
+    /// Program, process or control group that one more agent watches
+    ///
+    /// It has --role watch and sends no load. PID, NAME of a program (or its path), or CGROUP; LABEL=NAME names it in the record. May be
+    /// repeated.
+    #[arg(long, value_name = "PID|NAME|CGROUP")]
+    watch: Vec<Watch>,
+    #[command(flatten)]
+    guard: GuardFlags,
     /// Folder of token and records [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+}
+
+/// Protection of the bus beside the token, or in its place: the files of the bus, and those of its clients.
+#[derive(Args, Debug)]
+struct GuardFlags {
+    /// Certificate of the server (PEM); clients must use TLS
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "bus_cacert"], help_heading = "Bus")]
+    tls_cert: Option<PathBuf>,
+    /// Key of --tls-cert (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Bus")]
+    tls_key: Option<PathBuf>,
+    /// Authorities of clients' certificates (PEM); clients must have one
+    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "bus_cert"], help_heading = "Bus")]
+    tls_ca: Option<PathBuf>,
+    /// Public NKey of the only user who may connect
+    ///
+    /// 56 letters and digits, beginning with U. The client has the seed.
+    #[arg(long, value_name = "KEY", requires = "bus_nkey", help_heading = "Bus")]
+    nkey: Option<String>,
+    /// File with the NKey seed for the bus
+    #[arg(long, value_name = "FILE", requires = "nkey", help_heading = "Bus")]
+    bus_nkey: Option<PathBuf>,
+    /// PEM file of authorities to trust for the bus; turns TLS on
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Bus")]
+    bus_cacert: Option<PathBuf>,
+    /// PEM file of the client's certificate for the bus; needs --bus-key
+    #[arg(long, value_name = "FILE", requires_all = ["tls_ca", "bus_key"], help_heading = "Bus")]
+    bus_cert: Option<PathBuf>,
+    /// PEM file of the client's private key for the bus
+    #[arg(long, value_name = "FILE", requires = "bus_cert", help_heading = "Bus")]
+    bus_key: Option<PathBuf>,
+}
+
+impl GuardFlags {
+    /// Flags of the bus.
+    fn of_bus(&self, folder: &Folder) -> Vec<String> {
+        let access = match &self.nkey {
+            Some(key) => format!("--nkey={key}"),
+            None => format!("--token-file={}", folder.token().display()),
+        };
+        let files = named(&[
+            ("--tls-cert", self.tls_cert.as_ref()),
+            ("--tls-key", self.tls_key.as_ref()),
+            ("--tls-ca", self.tls_ca.as_ref()),
+        ]);
+        std::iter::once(access).chain(files).collect()
+    }
+
+    /// Flags of a client of the bus.
+    fn of_client(&self, folder: &Folder) -> Vec<String> {
+        let token = self.nkey.is_none().then(|| folder.token());
+        named(&[
+            ("--bus-token-file", token.as_ref()),
+            ("--bus-nkey", self.bus_nkey.as_ref()),
+            ("--bus-cacert", self.bus_cacert.as_ref()),
+            ("--bus-cert", self.bus_cert.as_ref()),
+            ("--bus-key", self.bus_key.as_ref()),
+        ])
+    }
+
+    /// The same for this process.
+    fn flags(&self, folder: &Folder) -> BusFlags {
+        BusFlags {
+            bus_token_file: self.nkey.is_none().then(|| folder.token()),
+            bus_nkey: self.bus_nkey.clone(),
+            bus_cacert: self.bus_cacert.clone(),
+            bus_cert: self.bus_cert.clone(),
+            bus_key: self.bus_key.clone(),
+            ..BusFlags::default()
+        }
+    }
+}
+
+/// Flags with the files that were given.
+fn named(files: &[(&str, Option<&PathBuf>)]) -> Vec<String> {
+    let given = files.iter().filter_map(|(flag, file)| Some((flag, (*file)?)));
+    given.map(|(flag, file)| format!("{flag}={}", file.display())).collect()
 }
 
 /// The folder of a fleet; a temporary one goes with it.
@@ -146,6 +234,9 @@ impl UpArgs {
     /// A process that does not start, or that ends by itself.
     pub fn run(&self) -> Result<u8> {
         signals::stop_flag()?;
+        // A mistake is found before anything is started.
+        check_watched(&self.watch)?;
+        PublicNkey::of_flag(self.guard.nkey.as_deref())?;
         let folder = Folder::new(self.data.as_deref())?;
         let mut processes = Processes(Vec::new());
         let bus = match self.start_bus(&folder, &mut processes)? {
@@ -154,6 +245,9 @@ impl UpArgs {
         };
         for number in 1..=self.local {
             self.start_agent(number, &bus, &folder, &mut processes)?;
+        }
+        if !self.watch.is_empty() {
+            self.start_watcher(&bus, &folder, &mut processes)?;
         }
         if !self.wait_for_agents(&bus, &folder, &mut processes)? {
             return Ok(exit::FINE);
@@ -173,13 +267,13 @@ impl UpArgs {
         let ready = folder.ready();
         // One of an earlier fleet would name another port.
         let _ = std::fs::remove_file(&ready);
-        let words = [
+        let mut words = vec![
             "serve".to_owned(),
             "nats".to_owned(),
             format!("--port={}", self.port),
-            format!("--token-file={}", folder.token().display()),
             format!("--ready-file={}", ready.display()),
         ];
+        words.extend(self.guard.of_bus(folder));
         processes.start("the bus".to_owned(), &words)?;
         let until_ns = now_ns() + BUS_WITHIN.as_nanos() as u64;
         loop {
@@ -216,11 +310,26 @@ impl UpArgs {
             format!("--bus={bus}"),
             format!("--fleet={}", self.fleet),
             format!("--name={name}"),
-            format!("--bus-token-file={}", folder.token().display()),
             format!("--runs={}", own.join("runs").display()),
             format!("--files={}", own.join("files").display()),
         ];
+        words.extend(self.guard.of_client(folder));
         words.extend(self.allow_target.iter().map(|target| format!("--allow-target={target}")));
+        processes.start(name, &words)
+    }
+
+    /// Starts the agent that watches.
+    fn start_watcher(&self, bus: &str, folder: &Folder, processes: &mut Processes) -> Result<()> {
+        let name = "watcher".to_owned();
+        let mut words = vec![
+            "agent".to_owned(),
+            "--role=watch".to_owned(),
+            format!("--bus={bus}"),
+            format!("--fleet={}", self.fleet),
+            format!("--name={name}"),
+        ];
+        words.extend(self.guard.of_client(folder));
+        words.extend(self.watch.iter().map(|thing| format!("--watch={thing}")));
         processes.start(name, &words)
     }
 
@@ -233,12 +342,12 @@ impl UpArgs {
     ) -> Result<bool> {
         let flags = BusFlags {
             bus: Some(bus.parse().map_err(|error| anyhow!("{bus}: {error}"))?),
-            bus_token_file: Some(folder.token()),
             fleet: self.fleet.clone(),
-            ..BusFlags::default()
+            ..self.guard.flags(folder)
         };
         let connection = flags.connect("plimsoll fleet", BUS_WITHIN)?;
-        let wanted = Wanted { agents: self.local as usize, watchers: 0, within: AGENTS_WITHIN };
+        let watchers = usize::from(!self.watch.is_empty());
+        let wanted = Wanted { agents: self.local as usize, watchers, within: AGENTS_WITHIN };
         let mut failed = None;
         let processes = std::cell::RefCell::new((processes, &mut failed));
         let is_over = || {
@@ -266,10 +375,9 @@ impl UpArgs {
             true => String::new(),
             false => format!(" --fleet {}", self.fleet),
         };
-        format!(
-            "plimsoll load URL --agents {} --bus {bus}{fleet} --bus-token-file {}",
-            self.local,
-            super::quoting::shell(&folder.token().display().to_string())
-        )
+        let watchers = if self.watch.is_empty() { "" } else { " --watchers 1" };
+        let client = self.guard.of_client(folder);
+        let client: String = client.iter().map(|word| format!(" {}", shell(word))).collect();
+        format!("plimsoll load URL --agents {}{watchers} --bus {bus}{fleet}{client}", self.local)
     }
 }

@@ -1,5 +1,7 @@
 //! Values that go into the texts of a fleet, checked where they are given.
 
+use plimsoll_job::usage::usage;
+use plimsoll_job::watching::{Wanted, Watch};
 use std::fmt;
 use std::str::FromStr;
 
@@ -296,6 +298,52 @@ fn is_host(text: &str) -> bool {
 }
 
 text! {
+    /// Public NKey of a user.
+    PublicNkey
+}
+
+impl FromStr for PublicNkey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_good = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+        match text.len() == 56 && text.starts_with('U') && text.bytes().all(is_good) {
+            true => Ok(Self(text.to_owned())),
+            false => Err("write the public key of a user, 56 letters and digits that begin with U (not its seed)".to_owned()),
+        }
+    }
+}
+
+impl PublicNkey {
+    /// Reads the value of `--nkey`. A seed that was given by mistake is not repeated, as the parser of flags would do.
+    ///
+    /// # Errors
+    /// The line about it.
+    pub fn of_flag(text: Option<&str>) -> anyhow::Result<Option<Self>> {
+        let key = text.map(str::parse).transpose();
+        key.map_err(|error: String| usage(format!("--nkey: {error}")))
+    }
+}
+
+/// Reads a thing that an agent is to watch on another machine, as the agent will read it.
+///
+/// # Errors
+/// A text that names nothing there, such as a number of a process.
+pub fn watched(text: &str) -> Result<String, String> {
+    let watch: Watch = text.parse()?;
+    let is_plain = !text.chars().any(char::is_control);
+    // Nothing, or the number of a process, which another machine does not have.
+    let is_named = matches!(watch.wanted, Wanted::Named(_));
+    match is_plain && is_named {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("write the NAME of a program or a control group; LABEL=NAME names it in the record"
+                .to_owned())
+        }
+    }
+}
+
+text! {
     /// Name or path of the program on the machines of the fleet.
     ProgramPath
 }
@@ -338,6 +386,7 @@ mod tests {
             assert!(text.parse::<HostName>().is_err(), "{text}");
             assert!(text.parse::<ProgramPath>().is_err(), "{text}");
             assert!(text.parse::<Cpu>().is_err(), "{text}");
+            assert!(text.parse::<PublicNkey>().is_err(), "{text}");
             assert!(text.parse::<Memory>().is_err(), "{text}");
             assert!(format!("{text}=v").parse::<PodLabel>().is_err(), "{text}");
             assert!(text.is_empty() || format!("k={text}").parse::<PodLabel>().is_err(), "{text}");
@@ -383,6 +432,23 @@ mod tests {
         }
         for wrong in ["1", "31Mi", "1GB", "1gi", "Gi", "99999999999999Ti", "1.5Gi"] {
             assert!(wrong.parse::<Memory>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_seed_is_no_public_key_and_a_number_is_nothing_to_watch_elsewhere() {
+        let public = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
+        assert!(public.parse::<PublicNkey>().is_ok());
+        let seed = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+        for wrong in [seed, &public[1..], &public.to_lowercase()] {
+            let error = wrong.parse::<PublicNkey>().unwrap_err();
+            assert!(error.contains("not its seed") && !error.contains(wrong), "{error}");
+        }
+        for right in ["mysqld", "db=postgres", "nginx.service", "$(id)"] {
+            assert_eq!(watched(right).as_deref(), Ok(right));
+        }
+        for wrong in ["", "4711", "none", "db=12", "a\nb", "a b=c"] {
+            assert!(watched(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -219,3 +219,29 @@ fn processes_get_the_paths_of_this_machine() {
     assert_eq!(packed.words, ["load", "--header=@{files}/0/header"]);
     assert!(packed.files.entries()[0].is_secret);
 }
+
+#[derive(Args)]
+struct MatrixFlags {
+    file: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+}
+
+#[test]
+fn the_file_of_a_matrix_goes_to_agents_and_its_folders_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.toml").display().to_string();
+    std::fs::write(&path, "engines = []").unwrap();
+    let command = MatrixFlags::augment_args(clap::Command::new("search"));
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let words = owned(&["search", &path, "--data", "x", "--resume=y"]);
+    let packed = pack(&command, &words, To::Agents).unwrap();
+    assert_eq!(packed.words, ["search", "{files}/0/m.toml"]);
+    assert!(packed.files.entries()[0].is_secret, "it may hold passwords of engines");
+    let checked = |words: &[&str]| check(&command, &owned(words), To::Agents);
+    checked(&["search", "{files}/0/m.toml"]).unwrap();
+    assert!(checked(&["search", "/etc/passwd"]).is_err());
+    assert!(checked(&["search", "{files}/0/m.toml", "--data=/etc"]).is_err());
+}

@@ -7,10 +7,14 @@ use crate::failed::EXAMPLES_MAX;
 use anyhow::{Result, anyhow};
 use plimsoll_core::histogram::{Histogram, add_some, encode_some};
 use plimsoll_core::moments::together as over_time;
-use plimsoll_job::together::{Gathered, Part, is_coordinator};
+use plimsoll_job::together::{Gathered, Part, is_coordinator, kept, part_title};
+use plimsoll_job::usage::one_line;
 use plimsoll_record::feed::{CodeTimes, FeedResult, RefusedOperation};
+use plimsoll_record::{JobResults, RunRecord};
+use plimsoll_report::forms::{Merged, Parts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Result of one part of a feed, and what its summaries were made of.
 #[derive(Serialize, Deserialize)]
@@ -41,6 +45,24 @@ impl FeedPart {
     }
 }
 
+/// Puts the parts of a feed that is over together. The names of its input are those that the agents know, without a folder.
+pub fn merge(record: &RunRecord, parts: &Parts) -> Option<Result<Merged, String>> {
+    let whole = || {
+        let gathered: Gathered<FeedPart> = kept(parts)?;
+        let own_name = |file: &String| {
+            let name = Path::new(file).file_name().and_then(|name| name.to_str());
+            name.unwrap_or(file).to_owned()
+        };
+        let first = gathered.parts.first().map(|part| part.value.result.files.as_slice());
+        let files: Vec<String> = first.unwrap_or_default().iter().map(own_name).collect();
+        let cpu_s = parts.there.iter().map(|part| part.cpu_s).sum();
+        let (result, lacks, warnings) = summed(gathered, &files, cpu_s)?;
+        let troubles = result.trouble.clone().into_iter().chain(lacks).collect();
+        Ok(Merged { results: JobResults::of(result), troubles, warnings })
+    };
+    (record.job == "feed").then(|| whole().map_err(|error: anyhow::Error| one_line(&error)))
+}
+
 /// The feed of all parts, what is missing of it, and warnings. `cpu_s` is the CPU time of all, `files` are the names of the input
 /// here.
 ///
@@ -51,16 +73,24 @@ pub fn together(
     files: &[String],
     cpu_s: f64,
 ) -> Result<(FeedResult, Option<String>, Vec<String>)> {
-    let lacks = gathered.lacks();
-    let mut parts = gathered.parts;
-    if !is_coordinator() {
-        let only = parts.pop().ok_or_else(|| anyhow!("the feed has no result"))?;
-        return Ok((only.value.result, lacks, only.value.warnings));
+    if is_coordinator() {
+        return summed(gathered, files, cpu_s);
     }
+    let (lacks, mut parts) = (gathered.lacks(), gathered.parts);
+    let only = parts.pop().ok_or_else(|| anyhow!("the feed has no result"))?;
+    Ok((only.value.result, lacks, only.value.warnings))
+}
+
+fn summed(
+    gathered: Gathered<FeedPart>,
+    files: &[String],
+    cpu_s: f64,
+) -> Result<(FeedResult, Option<String>, Vec<String>)> {
+    let (lacks, parts) = (gathered.lacks(), gathered.parts);
     let named = |part: &Part<FeedPart>| {
-        let name = part.agent.clone();
+        let name = part_title(&part.agent);
         let warnings = part.value.warnings.clone().into_iter();
-        warnings.map(move |why| format!("agent {name}: {why}")).collect::<Vec<_>>()
+        warnings.map(move |why| format!("{name}: {why}")).collect::<Vec<_>>()
     };
     let warnings = parts.iter().flat_map(named).collect();
     let mut result = sum(parts, files, cpu_s, lacks.is_none())?;
@@ -171,7 +201,7 @@ fn add(whole: &mut FeedResult, own: FeedResult, agent: &str) {
     whole.failed_files.extend(own.failed_files.iter().map(|path| format!("{agent}: {path}")));
     // Every part passes the same ones over.
     whole.skipped = whole.skipped.max(own.skipped);
-    let trouble = own.trouble.map(|trouble| format!("agent {agent}: {trouble}"));
+    let trouble = own.trouble.map(|trouble| format!("{}: {trouble}", part_title(agent)));
     whole.trouble = whole.trouble.take().or(trouble);
 }
 

@@ -1,16 +1,51 @@
 //! The agents of a run on several machines, in its record and in its verdict.
 
 use super::Finished;
-use anyhow::Result;
+use crate::output::lost_file;
+use anyhow::{Result, anyhow};
 use plimsoll_core::clock::MILLISECOND_NS;
+use plimsoll_core::interval::IntervalLine;
+use plimsoll_core::system_error::with_advice;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::machine;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_fleet::coordinator::{AgentReport, WatcherReport, of_agents};
 use plimsoll_fleet::figures::Figures;
 use plimsoll_fleet::place::{AgentPost, Place, place};
-use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult, Role};
+use plimsoll_record::fleet::{AgentFigures, AgentResult, FleetResult, Members, Role};
 use plimsoll_record::{JobResults, RunRecord};
+use plimsoll_report::RecordError;
+use plimsoll_report::folder::RunFolder;
+use plimsoll_report::part::OwnPart;
+
+/// Room for the record of a short run, bytes.
+const ROOM_BYTES: usize = 1 << 20;
+
+/// On an agent, writes as much as a short run needs, and removes it: a full disk is found before any load, and not when all agents
+/// have sent theirs for nothing.
+///
+/// # Errors
+/// When there is no room; then the folder is gone again.
+pub(super) fn expect_room(folder: &RunFolder) -> Result<()> {
+    let Place::Agent(_) = place() else { return Ok(()) };
+    let path = folder.path().join("room.new");
+    let written = std::fs::write(&path, vec![0; ROOM_BYTES]);
+    let _ = std::fs::remove_file(&path);
+    written.map_err(|error| {
+        let _ = std::fs::remove_dir_all(folder.path());
+        let below = folder.path().parent().unwrap_or(folder.path()).display();
+        anyhow!("its record has no room below {below}: {}", with_advice(&error))
+    })
+}
+
+/// Adds the agents of a run to its results, for a job that keeps its own record. Without agents there is nothing to add. The job
+/// has no more phases.
+pub fn agents_of(results: &mut JobResults, warnings: &mut Vec<String>) -> Vec<AgentReport> {
+    match place() {
+        Place::Coordinator(_) => put(&RunEnd::default(), results, warnings),
+        _ => Vec::new(),
+    }
+}
 
 /// Adds the agents of a run to its results. Without agents there is nothing to add.
 pub(super) fn put(
@@ -41,6 +76,7 @@ pub(super) fn put(
     let p99 = (all * 99).div_ceil(100).clamp(1, all.max(1)) - 1;
     let fleet = FleetResult {
         run: post.run().to_owned(),
+        members: post.members(),
         agents: (1..)
             .zip(&reports)
             .map(|(number, report)| agent(report, number, of))
@@ -76,6 +112,15 @@ fn own_part(post: &AgentPost, end: &RunEnd) -> FleetResult {
     FleetResult { run: post.run(), agents: vec![agent], ..FleetResult::default() }
 }
 
+/// Keeps what the run can be made from again, beside the record of an agent's part.
+pub(super) fn keep_part(folder: Option<&RunFolder>, end: &RunEnd) {
+    let (Place::Agent(post), Some(folder)) = (place(), folder) else { return };
+    let warmup = end.warmup.as_ref().map(IntervalLine::from);
+    if let Err(error) = (OwnPart { warmup, results: post.results() }).write(folder) {
+        lost_file(&error.to_string());
+    }
+}
+
 /// The verdict of an agent whose run was ended by its coordinator.
 pub(super) fn aborted() -> Option<Verdict> {
     let Place::Agent(post) = place() else { return None };
@@ -83,39 +128,52 @@ pub(super) fn aborted() -> Option<Verdict> {
     Some(Verdict::new(VerdictKind::Partial, vec![format!("the run was ended: {why}")]))
 }
 
-/// An agent reports its judgement and its figures to its coordinator, and that its record is kept if it `should_be`.
-pub(super) fn report(finished: &Finished, own: Figures, should_be: bool) -> Result<()> {
+/// An agent reports its judgement and its figures to its coordinator, or that its record is `unwritten`.
+pub(super) fn report(
+    finished: &Finished,
+    own: Figures,
+    unwritten: Option<&RecordError>,
+) -> Result<()> {
     let Place::Agent(post) = place() else { return Ok(()) };
-    if should_be && finished.folder.is_none() {
-        anyhow::bail!("the agent's record could not be written; see its log");
+    match unwritten {
+        None => {}
+        Some(RecordError::Write { path, source }) => {
+            anyhow::bail!(
+                "its record could not be written: {}: {}",
+                path.display(),
+                with_advice(source)
+            )
+        }
+        Some(error) => anyhow::bail!("its record could not be written: {error}"),
     }
     Ok(post.finish(finished.record.verdict.clone(), Some(own))?)
 }
 
 /// The verdict of the run, once its agents have judged their parts.
-pub(super) fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
-    let troubles = record.job_results.fleet().map(|fleet| fleet.troubles.clone());
-    let troubles = troubles.unwrap_or_default();
+pub fn judged(record: &mut RunRecord, reports: &[AgentReport]) {
+    let fleet = record.job_results.fleet().map(|fleet| (fleet.members, fleet.troubles.clone()));
+    let (members, troubles) = fleet.unwrap_or_default();
     if !troubles.is_empty() && record.verdict.kind != VerdictKind::Void {
-        let mut reasons = some_of(troubles);
+        let mut reasons = some_of(members, troubles);
         if record.verdict.kind != VerdictKind::Valid {
             reasons.append(&mut record.verdict.reasons);
         }
         record.verdict = Verdict::new(VerdictKind::Partial, reasons);
     }
-    if let Some(verdict) = of_agents(record.verdict.kind, reports) {
+    if let Some(verdict) = of_agents(record.verdict.kind, members, reports) {
         let bounds = record.verdict.bounds.take();
         record.verdict = Verdict { bounds, ..verdict };
     }
 }
 
 /// The first of many reasons; the record has all of them.
-fn some_of(mut troubles: Vec<String>) -> Vec<String> {
+fn some_of(members: Members, mut troubles: Vec<String>) -> Vec<String> {
     const SHOWN: usize = 5;
     let left_out = troubles.len().saturating_sub(SHOWN);
     if left_out > 1 {
         troubles.truncate(SHOWN);
-        troubles.push(format!("{left_out} more agents were lost; the record names them"));
+        let word = members.word();
+        troubles.push(format!("{left_out} more {word} were lost; the record names them"));
     }
     troubles
 }

@@ -8,11 +8,11 @@ use super::phase::{FromStart, key_of};
 use anyhow::{Result, bail};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
-use plimsoll_core::seek::plant::{Trial, Window};
+use plimsoll_core::seek::plant::{Pace, Trial, Window};
 use plimsoll_engine::plant::{Brief, Crew, Lookout, Shift, pace_of};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::sums_of;
-use plimsoll_fleet::place::{AgentPost, CoordinatorPost, Place, Refused, place};
+use plimsoll_fleet::place::{AgentPost, Conducted, CoordinatorPost, Place, Refused, place};
 use plimsoll_wire::{Protocol, Sessions};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -41,6 +41,13 @@ enum Lead {
     Over,
 }
 
+/// The lag of an order, to which a start too late for a common one belongs: users are not due before they begin, and a few late requests
+/// are less than the hundredth that the lag of an open load is about.
+fn pace_from_start(Conducted { pace, late, .. }: &Conducted) -> Pace {
+    let late_s = late.iter().map(|late| late.by_ns as f64 / 1e9);
+    Pace { lag_p99_s: late_s.fold(pace.lag_p99_s, f64::max) }
+}
+
 type OwnSessions<P> = Vec<Box<dyn Sessions<P> + Send>>;
 
 impl<'a, 'p, F> Staff<'a, 'p, F> {
@@ -59,62 +66,6 @@ impl<'a, 'p, F> Staff<'a, 'p, F> {
             Ok(value) => Ok(serde_json::from_value(value)?),
             Err(_) if self.has_begun => Ok(Lead::Over),
             Err(refused) => Err(refused.into()),
-        }
-    }
-
-    fn here<P: Protocol>(
-        &mut self,
-        plan: &ShardPlan,
-        sessions: OwnSessions<P>,
-        lookout: &Lookout<'_>,
-    ) -> Result<Shift>
-    where
-        F: Fn() -> P + Sync,
-    {
-        let (keeping, progress) = (&mut self.keeping, &mut *self.progress);
-        let (end, aborted_at) = lookout.during(
-            plan.part.end_early.as_deref(),
-            &mut |known| lookout.is_bad(known),
-            || keeping.alone(plan, &self.protocol, sessions, progress),
-        );
-        let end = end?;
-        let windows = sums_of(lookout.counts);
-        let trial = lookout.trial(windows, aborted_at, end.interrupted, pace_of(&end));
-        Ok(Shift { end: Some(end), trial })
-    }
-
-    fn as_part<P: Protocol>(
-        &mut self,
-        post: &Arc<AgentPost>,
-        plan: &ShardPlan,
-        sessions: OwnSessions<P>,
-        lookout: &Lookout<'_>,
-    ) -> Result<Shift>
-    where
-        F: Fn() -> P + Sync,
-    {
-        let (keeping, progress) = (&mut self.keeping, &mut *self.progress);
-        let (mut sent, mut sent_ns) = (0, now_ns());
-        let mut send = |known: &[Window]| {
-            if now_ns().saturating_sub(sent_ns) >= WINDOWS_EVERY_NS {
-                post.windows(known[sent..].to_vec());
-                (sent, sent_ns) = (known.len(), now_ns());
-            }
-            false
-        };
-        let (end, _) = lookout.during(plan.part.end_early.as_deref(), &mut send, || {
-            keeping.as_agent(post, plan, &self.protocol, sessions, progress)
-        });
-        let end = match end {
-            Ok(end) => end,
-            Err(_) if self.has_begun && post.aborted().is_some() => return Ok(Shift::ended()),
-            Err(error) => return Err(error),
-        };
-        self.has_begun = true;
-        match self.hear(post)? {
-            Lead::Outcome(trial) => Ok(Shift { end: Some(end), trial }),
-            Lead::Over => Ok(Shift { end: Some(end), ..Shift::ended() }),
-            Lead::Order(_) => bail!(ASTRAY),
         }
     }
 
@@ -141,9 +92,62 @@ impl<'a, 'p, F> Staff<'a, 'p, F> {
         };
         self.has_begun = true;
         let is_over = conducted.end.interrupted;
-        let trial = lookout.trial(conducted.windows, conducted.aborted_at, is_over, conducted.pace);
+        let pace = pace_from_start(&conducted);
+        let trial = lookout.trial(conducted.windows, conducted.aborted_at, is_over, pace);
         lead(post, &Lead::Outcome(trial.clone()))?;
         Ok(Shift { end: Some(conducted.end), trial })
+    }
+}
+
+/// Orders that this process carries out: the whole of each, or its part.
+impl<P: Protocol, F: Fn() -> P + Sync> Staff<'_, '_, F> {
+    fn here(
+        &mut self,
+        plan: &ShardPlan,
+        sessions: OwnSessions<P>,
+        lookout: &Lookout<'_>,
+    ) -> Result<Shift> {
+        let (keeping, progress) = (&mut self.keeping, &mut *self.progress);
+        let (end, aborted_at) = lookout.during(
+            plan.part.end_early.as_deref(),
+            &mut |known| lookout.is_bad(known),
+            || keeping.alone(plan, &self.protocol, sessions, progress),
+        );
+        let end = end?;
+        let windows = sums_of(lookout.counts);
+        let trial = lookout.trial(windows, aborted_at, end.interrupted, pace_of(&end));
+        Ok(Shift { end: Some(end), trial })
+    }
+
+    fn as_part(
+        &mut self,
+        post: &Arc<AgentPost>,
+        (plan, lookout): (&ShardPlan, &Lookout<'_>),
+        sessions: OwnSessions<P>,
+    ) -> Result<Shift> {
+        let (keeping, progress) = (&mut self.keeping, &mut *self.progress);
+        let (mut sent, mut sent_ns) = (0, now_ns());
+        let mut send = |known: &[Window]| {
+            if now_ns().saturating_sub(sent_ns) >= WINDOWS_EVERY_NS {
+                post.windows(known[sent..].to_vec());
+                (sent, sent_ns) = (known.len(), now_ns());
+            }
+            false
+        };
+        let (end, _) = lookout.during(plan.part.end_early.as_deref(), &mut send, || {
+            keeping.as_agent(post, plan, &self.protocol, sessions, progress)
+        });
+        let end = match end {
+            Ok(end) => end,
+            Err(_) if self.has_begun && post.aborted().is_some() => return Ok(Shift::ended()),
+            Err(error) => return Err(error),
+        };
+        self.has_begun = true;
+        match self.hear(post)? {
+            Lead::Outcome(trial) => Ok(Shift { end: Some(end), trial }),
+            Lead::Over => Ok(Shift { end: Some(end), ..Shift::ended() }),
+            Lead::Order(_) => bail!(ASTRAY),
+        }
     }
 }
 
@@ -186,7 +190,7 @@ impl<P: Protocol, F: Fn() -> P + Sync> Crew<P> for Staff<'_, '_, F> {
     ) -> Result<Shift> {
         match place() {
             Place::Alone => self.here(plan, sessions, lookout),
-            Place::Agent(post) => self.as_part(post, plan, sessions, lookout),
+            Place::Agent(post) => self.as_part(post, (plan, lookout), sessions),
             Place::Coordinator(post) => self.of_agents(post, plan, lookout),
         }
     }

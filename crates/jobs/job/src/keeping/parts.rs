@@ -1,32 +1,9 @@
 //! Parts of a record that follow from the run alone.
 
-use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::{BATCHING_FROM, Slow};
-use plimsoll_record::{Generator, Latencies, PhaseRecord, SlowRequest};
-use plimsoll_report::assemble::rates;
-
-/// Phase before the measured stretch.
-pub(super) fn warmup_phase(scenario: &Scenario, warmup: &Interval) -> PhaseRecord {
-    let all = warmup.all_classes();
-    PhaseRecord {
-        name: "warmup".to_owned(),
-        from_s: 0.0,
-        duration_s: scenario.warmup.as_seconds(),
-        measured: false,
-        schedule: serde_json::to_value(&scenario.load).unwrap_or_default(),
-        ledger: warmup.ledger,
-        rate: rates(&warmup.ledger, &warmup.counters, scenario.warmup.as_seconds()),
-        latency_ms: Latencies {
-            response: all.response.summary(),
-            service: all.service.summary(),
-            failed: all.failed_summary(),
-            server: all.server.as_ref().map(|server| server.times.summary()),
-            judged: None,
-        },
-    }
-}
+use plimsoll_record::{Generator, SlowRequest};
 
 /// Returns the generator of a run as far as the engine knows it.
 pub(super) fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {

@@ -7,6 +7,7 @@ use plimsoll_core::record::{FailureSample, Sink};
 use plimsoll_engine::run::{RunEnd, run};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::sums_of;
+use plimsoll_fleet::coordinator::Late;
 use plimsoll_fleet::place::{AgentPost, AgentSink, Place, Refused, place};
 use plimsoll_wire::{Protocol, Sessions};
 use ring::digest::{SHA256, digest};
@@ -30,9 +31,33 @@ impl Keeping<'_> {
         P: Protocol,
         F: Fn() -> P + Sync,
     {
-        match place() {
-            Place::Alone => self.alone(plan, protocol, sessions, progress),
-            Place::Agent(post) => self.as_agent(post, plan, protocol, sessions, progress),
+        let (mut end, late) = self.run_named(plan, protocol, sessions, progress)?;
+        if let Place::Coordinator(post) = place() {
+            // The run is not the one that was asked for.
+            end.interrupted |= !late.is_empty();
+            late.iter().for_each(|late| post.is_not_whole(&late.why));
+        }
+        Ok(end)
+    }
+
+    /// The same for a job that judges a late start itself: returns also the agents that began too late for a common start.
+    ///
+    /// # Errors
+    /// Nothing was measured.
+    pub fn run_named<P, F>(
+        &mut self,
+        plan: &ShardPlan,
+        protocol: F,
+        sessions: Vec<Box<dyn Sessions<P> + Send>>,
+        progress: &mut (dyn FnMut(&Interval) + Send),
+    ) -> Result<(RunEnd, Vec<Late>)>
+    where
+        P: Protocol,
+        F: Fn() -> P + Sync,
+    {
+        let end = match place() {
+            Place::Alone => self.alone(plan, protocol, sessions, progress)?,
+            Place::Agent(post) => self.as_agent(post, plan, protocol, sessions, progress)?,
             Place::Coordinator(post) => {
                 drop(sessions);
                 if let Some(start_ns) = plan.part.start_ns {
@@ -40,9 +65,11 @@ impl Keeping<'_> {
                 }
                 let mut sink = FromStart { inner: self.sink, plan };
                 let (stop, key) = (&self.stop, key_of(plan));
-                Ok(post.conduct(key, &mut sink, progress, &mut |_| false, stop)?.end)
+                let conducted = post.conduct(key, &mut sink, progress, &mut |_| false, stop)?;
+                return Ok((conducted.end, conducted.late));
             }
-        }
+        };
+        Ok((end, Vec::new()))
     }
 
     pub(super) fn alone<P: Protocol, F: Fn() -> P + Sync>(
@@ -69,7 +96,8 @@ impl Keeping<'_> {
         let mut own = plan.clone();
         own.part.agreement = Some(post.agreement(key_of(plan)));
         post.begins(own.part.end_early.get_or_insert_default().clone());
-        let mut sink = AgentSink { inner: self.sink, post, warmup_ns: plan.warmup_ns };
+        let before_ns = (plan.warmup_ns, plan.part.offset_ns);
+        let mut sink = AgentSink { inner: self.sink, post, before_ns };
         let ended = run(&own, protocol, sessions, &mut sink, progress, &self.stop);
         match &ended {
             Ok(end) => post.ended(Ok(end), sums_of(&plan.part.windows)),

@@ -1,6 +1,6 @@
 //! A run as one part of a larger one: its share of the plan, and what cannot be shared.
 
-use crate::together::is_coordinator;
+use crate::together::{is_coordinator, parts_word};
 use crate::usage::usage;
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
@@ -72,7 +72,7 @@ pub fn check_parts(scenario: &Scenario) -> Result<()> {
 /// If the slice is not the whole, or others carry it out.
 pub fn only_whole(slice: Slice, what: &str, why: &str) -> Result<()> {
     if is_coordinator() {
-        return Err(usage(format!("{what} cannot be shared out to agents: {why}")));
+        return Err(usage(format!("{what} cannot be shared out to {}: {why}", parts_word())));
     }
     match slice.is_whole() {
         true => Ok(()),

@@ -1,18 +1,20 @@
 //! The walk through a matrix: engines one after the other, each text loaded once, cell by cell.
 
 mod asking;
+mod by_agents;
 mod keeping;
 mod lives;
 mod record;
 mod withholding;
 
+use super::crew::{Lead, Turn, lead};
 use super::engine::{Engine, file_name};
 use super::filling;
 use super::loading;
-use super::measuring::{Asked, connections_broke, repeats, window_of};
+use super::measuring::{Asked, Way, connections_broke, repeats, window_of};
 use super::server::Server;
 use super::shown::Shown;
-use super::state::{State, unfinished};
+use super::state::{CellPart, State, unfinished};
 use super::text::{self, Text, Texts};
 use super::{SearchArgs, wrong};
 use crate::cell::{CellAbout, cell, totals, withheld};
@@ -22,17 +24,18 @@ use crate::spec::{MatrixSpec, OnRefused, Place as EnginePlace};
 use anyhow::Result;
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_core::interval::IntervalLine;
-use plimsoll_core::schedule::Slice;
 use plimsoll_engine::health::raise_descriptor_limit;
 use plimsoll_job::keeping::Finished;
 use plimsoll_job::output::Output;
 use plimsoll_job::signals::{self, Stopped};
+use plimsoll_job::together::wait_until_prepared;
 use plimsoll_job::usage::{Usage, usage};
 use plimsoll_job::watching::{Watching, find_with_children};
 use plimsoll_record::search::{CellKey, EngineRecord, Group, Load, Probe, TimeSpent};
 use plimsoll_report::folder::RunFolder;
 use plimsoll_report::naming::Naming;
 use plimsoll_workloads::rows::Rows;
+pub use record::targets;
 use std::sync::Arc;
 
 /// Everything that the walk carries along.
@@ -57,6 +60,11 @@ pub struct Matrix<'a> {
     shown: Shown,
     /// Name and labels of the run.
     pub naming: Naming,
+    watching: Watching,
+    /// Place among the runs of agents.
+    turn: Turn,
+    /// The cell in which an agent was lost. It is in the record and not among the finished ones.
+    cut: Option<CellPart>,
 }
 
 /// In the place of the address of an engine that has none yet.
@@ -81,6 +89,8 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     let rows = filling::rows(spec, &list)?;
     let texts = Texts::new(spec, &args.data);
     texts.check()?;
+    by_agents::check(spec)?;
+    wait_until_prepared()?;
     // Neither the record nor what is compared with it holds secrets.
     let kept = MatrixSpec { files: text::files(spec)?, ..record::without_secrets(spec) };
     let state = open(&kept, args, output)?;
@@ -99,6 +109,9 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         (given, _) => given,
     };
     let engines = record::engines(spec, &state.engines);
+    let watched = find_with_children(&output.watch, &record::targets(spec), "engines")?;
+    let mut notes = Vec::new();
+    let watching = Watching::start(watched, state.folder.as_ref(), &mut notes);
     let mut matrix = Matrix {
         spec,
         list,
@@ -111,14 +124,13 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         args,
         shown,
         naming,
+        watching,
+        turn: Turn::default(),
+        cut: None,
     };
-    let watched = find_with_children(&output.watch, &record::targets(spec), "engines")?;
     record::announce(&matrix)?;
-    let mut notes = Vec::new();
-    let watching = Watching::start(watched, matrix.state.folder.as_ref(), &mut notes);
-    watching.counts_from(matrix.start_ns);
+    matrix.watching.counts_from(matrix.start_ns);
     let walked = matrix.walk(&texts);
-    let resources = watching.finish_after(now_ns().saturating_sub(matrix.start_ns));
     matrix.shown.done();
     notes.iter().for_each(|note| plimsoll_job::output::note(&format!("plimsoll: {note}")));
     let stopped = match walked.map_err(anyhow::Error::downcast::<Stopped>) {
@@ -126,7 +138,8 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
         Err(Ok(stopped)) => Some(stopped),
         Err(Err(error)) => return Err(matrix.cut_short(error)),
     };
-    record::finish(&mut matrix, stopped.as_ref(), resources)
+    lead(Lead::Over)?;
+    record::finish(matrix, stopped.as_ref())
 }
 
 /// A new folder, or that of an unfinished matrix of the same kind.
@@ -385,17 +398,11 @@ impl Matrix<'_> {
         let mut restarted = false;
         loop {
             let start_ns = now_ns();
-            let asked = Asked {
-                spec: self.spec,
-                list: &self.list,
-                refused: &about.refused,
-                rows: self.rows.as_ref(),
-                index: &place.index,
-                key: &about.key,
-                slice: Slice::WHOLE,
-            };
-            let measured = repeats(engine, &asked, &self.shown)?;
+            let measured = self.measured(engine, place, &about)?;
             let spent_s = seconds_since(start_ns);
+            if measured.iter().any(|one| one.is_cut) {
+                return self.cut_off(&about, &measured);
+            }
             if connections_broke(&measured) && !engine.is_alive()? {
                 let words = engine.last_words();
                 self.time.cells_s += spent_s;

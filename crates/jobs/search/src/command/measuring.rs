@@ -1,11 +1,10 @@
 //! One cell: its repeats, each a run of this program's engine.
 
-use super::engine::Engine;
+use super::crew::{Counted, Turn, agree, put_together};
 use super::filling;
-use super::server::{Door, closed};
-use super::shown::Shown;
+use super::server::{Door, Server, closed};
 use crate::asking::render;
-use crate::cell::Measured;
+use crate::cell::{Measured, is_generator_limited};
 use crate::dialect::{Call, Dialect};
 use crate::query::Query;
 use crate::sessions::{
@@ -20,10 +19,11 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_core::scenario::RowsPer;
 use plimsoll_core::schedule::{LoadModel, Pause, Slice, Think, UserProfile, UserStep};
 use plimsoll_core::units::Span;
-use plimsoll_engine::run::{RunEnd, run as run_engine};
+use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
-use plimsoll_job::prepare::only_whole;
-use plimsoll_job::signals;
+use plimsoll_job::keeping::{Keeping, Started};
+use plimsoll_job::signals::{self, Stopped};
+use plimsoll_job::together::{has_agents, is_agent, is_coordinator, note_lost};
 use plimsoll_job::usage::usage;
 use plimsoll_record::search::CellKey;
 use plimsoll_record::{FailureSample, Sink};
@@ -34,7 +34,7 @@ use plimsoll_workloads::render::RenderedSet;
 use plimsoll_workloads::rows::{RowFeed, Rows};
 use plimsoll_workloads::script::{Script, UserOrder};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Requests of a user who asks until the end of the run: more than any can ask.
 const NO_END: u32 = 1_000_000_000;
@@ -57,28 +57,56 @@ pub struct Asked<'a> {
     pub slice: Slice,
 }
 
-/// Keeps the first failure and nothing else.
-#[derive(Default)]
-struct FirstFailure {
-    names: Vec<String>,
-    told: Option<String>,
+/// Means and places of the runs of a cell.
+pub struct Way<'a> {
+    /// Its engine.
+    pub server: &'a Server,
+    /// CPU time of the engine so far, s, if it can be known.
+    pub cpu_s: &'a dyn Fn() -> Option<f64>,
+    /// Sees each second.
+    pub second: &'a (dyn Fn(&Interval) + Sync),
+    /// Sees each finished repeat: how many of how many.
+    pub repeat: &'a dyn Fn(u32, u32),
+    /// Place among all runs of the matrix.
+    pub turn: &'a mut Turn,
+    /// Keeps the measurements of an agent.
+    pub kept: Option<Kept<'a>>,
 }
 
-impl Sink for FirstFailure {
-    fn counts_from(&mut self, _start_ns: u64) {}
+/// Measurements that an agent keeps of its own part.
+pub struct Kept<'a> {
+    /// Takes the seconds and failures.
+    pub sink: &'a mut (dyn Sink + Send),
+    /// Takes the end of each run.
+    pub end: &'a mut Option<RunEnd>,
+}
 
-    fn interval(&mut self, _interval: &Interval) -> std::io::Result<()> {
-        Ok(())
+/// Keeps the first failure, and passes everything on to the record of an agent.
+struct FirstFailure<'a> {
+    names: Vec<String>,
+    found: Option<String>,
+    inner: Option<&'a mut (dyn Sink + Send)>,
+}
+
+impl Sink for FirstFailure<'_> {
+    fn counts_from(&mut self, start_ns: u64) {
+        if let Some(inner) = &mut self.inner {
+            inner.counts_from(start_ns);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) -> std::io::Result<()> {
+        self.inner.as_mut().map_or(Ok(()), |inner| inner.interval(interval))
     }
 
     fn failure(&mut self, sample: &FailureSample) -> std::io::Result<()> {
-        if self.told.is_none() {
+        if self.found.is_none() {
             let query = sample.class.parse().ok().and_then(|at: usize| self.names.get(at));
             let query = query.map_or(String::new(), |name| format!("query '{name}': "));
             let why = if sample.reason.is_empty() { &sample.kind } else { &sample.reason };
-            self.told = Some(format!("{query}{why}"));
+            self.found = Some(format!("{query}{why}"));
         }
-        Ok(())
+        self.inner.as_mut().map_or(Ok(()), |inner| inner.failure(sample))
     }
 }
 
@@ -90,15 +118,15 @@ enum Requests {
 }
 
 /// Makes them, and says how often each is in a pass.
-fn requests(engine: &Engine, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> {
-    let dialect = engine.server.dialect;
+fn requests(server: &Server, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> {
+    let dialect = server.dialect;
     let (mut set, mut statements) = (RenderedSet::default(), Statements::default());
     let mut repeats = Vec::new();
     for ((index, query), refused) in asked.list.iter().enumerate().zip(asked.refused) {
         if refused.is_some() {
             continue;
         }
-        match (&engine.server.door, dialect.search(asked.index, query, asked.key.distance)) {
+        match (&server.door, dialect.search(asked.index, query, asked.key.distance)) {
             (Door::Http(form), Ok(Call::Http(call))) => {
                 set.push(index as u8, 0, |out| render(form, &call, out));
             }
@@ -111,9 +139,9 @@ fn requests(engine: &Engine, asked: &Asked<'_>) -> Result<(Requests, Vec<u32>)> 
         repeats.push(query.repeat);
     }
     let checks = HttpAsking::checks(dialect, &asked.spec.checks)?;
-    let made = match &engine.server.door {
+    let made = match &server.door {
         Door::Postgres(address) => {
-            let protocol = engine.server.postgres(address, asked.spec.timeout)?;
+            let protocol = server.postgres(address, asked.spec.timeout)?;
             Requests::Sql(SqlAsking::new(statements, checks, feed(asked)), protocol)
         }
         Door::Http(_) => {
@@ -244,18 +272,13 @@ fn loaded_ns(profile: &UserProfile) -> u64 {
 ///
 /// # Errors
 /// When the user stops the program, or it fails itself.
-pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<Measured>> {
-    let (requests, each) = requests(engine, asked)?;
+pub fn repeats(way: &mut Way<'_>, asked: &Asked<'_>) -> Result<Vec<Measured>> {
+    let (requests, each) = requests(way.server, asked)?;
     if each.is_empty() {
         return Ok(Vec::new());
     }
     let spec = asked.spec;
     let load = load(asked, &each)?;
-    if load.window == Window::FirstDone {
-        let why =
-            "its rate counts until the first of all users has asked everything; leave out passes";
-        only_whole(asked.slice, "a cell with passes", why)?;
-    }
     let plan = |course: Course, window: Window| CellPlan {
         repeats: each.clone(),
         queries: asked.list.len(),
@@ -274,7 +297,7 @@ pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<
             let cell = plan(Course::Walks { passes: None }, Window::FirstDone);
             let length = Some((Span::default(), spec.warmup));
             let model = closed(asked.key.users);
-            let warm = one(engine, asked, &requests, cell, (model, length), shown)?;
+            let warm = one(way, asked, &requests, cell, (model, length))?;
             if warm.given_up.is_some() {
                 all.push(warm);
                 break;
@@ -283,7 +306,7 @@ pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<
         }
         let cell = plan(load.course.clone(), load.window);
         let own = (load.model.clone(), load.length);
-        let mut measured = one(engine, asked, &requests, cell, own, shown)?;
+        let mut measured = one(way, asked, &requests, cell, own)?;
         match warmed {
             Some(warm) => measured = measured.after(warm),
             None if !load.warms_apart => {
@@ -293,7 +316,7 @@ pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<
         }
         let over = measured.given_up.is_some();
         all.push(measured);
-        shown.repeat(repeat + 1, spec.repeat);
+        (way.repeat)(repeat + 1, spec.repeat);
         if over {
             break;
         }
@@ -301,78 +324,143 @@ pub fn repeats(engine: &Engine, asked: &Asked<'_>, shown: &Shown) -> Result<Vec<
     Ok(all)
 }
 
-/// Runs sessions, and shows each second of them.
+/// The reason of a walk that ends because agents are missing.
+const LOST: &str = "because an agent was lost";
+
+/// Runs sessions here, as a part, or on all agents: returns also the names of the agents that began too late.
 fn go<P: Protocol + Clone + Send + Sync>(
     plan: &ShardPlan,
     protocol: &P,
     sessions: Box<dyn Sessions<P> + Send>,
-    sink: &mut FirstFailure,
-    shown: &Shown,
-) -> Result<RunEnd> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut progress = |second: &Interval| {
-        if signals::is_stopped() {
-            stop.store(true, Ordering::Relaxed);
+    sink: &mut FirstFailure<'_>,
+    second: &(dyn Fn(&Interval) + Sync),
+) -> Result<(RunEnd, Vec<String>)> {
+    let stop = signals::stop_flag()?;
+    let mut keeping = Keeping { sink, stop, started: Started::default() };
+    let ended =
+        keeping.run_named(plan, || protocol.clone(), vec![sessions], &mut |own| second(own));
+    match ended {
+        Err(error) if is_coordinator() => {
+            note_lost(error)?;
+            signals::go_on("between two cells")?;
+            Err(Stopped { during: LOST.to_owned() }.into())
         }
-        shown.second(second);
-    };
-    Ok(run_engine(plan, || protocol.clone(), vec![sessions], sink, &mut progress, &stop)?)
+        Err(error) => Err(error),
+        Ok((end, late)) => Ok((end, late.into_iter().map(|late| late.agent).collect())),
+    }
+}
+
+/// Runs the users of a cell once.
+fn run_once(
+    way: &mut Way<'_>,
+    (plan, cell, outbox): (&ShardPlan, CellPlan, Outbox),
+    requests: &Requests,
+    sink: &mut FirstFailure<'_>,
+) -> Result<(RunEnd, Vec<String>)> {
+    match requests.clone() {
+        Requests::Http(asking) => {
+            let sessions = CellSessions::new(cell, asking, outbox);
+            let http: Http = way.server.http();
+            go(plan, &http, Box::new(sessions), sink, way.second)
+        }
+        Requests::Sql(asking, protocol) => {
+            let sessions = SqlCellSessions::new(cell, asking, outbox);
+            go(plan, &protocol, Box::new(sessions), sink, way.second)
+        }
+    }
 }
 
 fn one(
-    engine: &Engine,
+    way: &mut Way<'_>,
     asked: &Asked<'_>,
     requests: &Requests,
     cell: CellPlan,
     (model, length): (LoadModel, Option<(Span, Span)>),
-    shown: &Shown,
 ) -> Result<Measured> {
-    let mut plan = engine.server.plan(model, length, asked.slice)?;
+    let mut plan = way.server.plan(model, length, asked.slice)?;
     plan.classes = asked.list.len();
     plan.seed = asked.spec.seed;
     let (outbox, counted) = Outbox::new();
     // The end of a run that was given up should not wait for the end of a second.
     plan.part.end_early = Some(outbox.give_up.clone());
-    let mut sink = FirstFailure {
-        names: asked.list.iter().map(|query| query.name.clone()).collect(),
-        told: None,
+    way.turn.take(&mut plan);
+    let mut kept = way.kept.take();
+    let (cpu_before, mut start_ns) = ((way.cpu_s)(), now_ns());
+    let (ended, found) = {
+        let inner: Option<&mut (dyn Sink + Send)> = match &mut kept {
+            Some(kept) => Some(&mut *kept.sink),
+            None => None,
+        };
+        let names = asked.list.iter().map(|query| query.name.clone()).collect();
+        let mut sink = FirstFailure { names, found: None, inner };
+        let ended = run_once(way, (&plan, cell, outbox.clone()), requests, &mut sink);
+        (ended, sink.found)
     };
-    let (cpu_before, start_ns) = (engine.cpu_s(), now_ns());
-    let end = match requests.clone() {
-        Requests::Http(asking) => {
-            let sessions = CellSessions::new(cell, asking, outbox.clone());
-            let http: Http = engine.server.http();
-            go(&plan, &http, Box::new(sessions), &mut sink, shown)?
-        }
-        Requests::Sql(asking, protocol) => {
-            let sessions = SqlCellSessions::new(cell, asking, outbox.clone());
-            go(&plan, &protocol, Box::new(sessions), &mut sink, shown)?
-        }
-    };
-    let elapsed_s = (now_ns() - start_ns) as f64 / 1e9;
+    way.kept = kept;
+    let (end, late) = ended?;
+    if has_agents() {
+        // They wait for each other before.
+        start_ns = end.start_ns;
+    }
+    let elapsed_s = now_ns().saturating_sub(start_ns) as f64 / 1e9;
     let server_cpu_s =
-        engine.cpu_s().zip(cpu_before).map(|(after, before)| (after - before).max(0.0));
+        (way.cpu_s)().zip(cpu_before).map(|(after, before)| (after - before).max(0.0));
+    let own = (counted.try_recv().unwrap_or_default(), outbox.give_up.load(Ordering::Relaxed));
+    let own_users = asked.slice.share(asked.key.users.into()) as u32;
+    let is_limited = || is_generator_limited(own_users, &end.totals, (end.health, elapsed_s));
+    let counted = put_together(own, &end, is_limited);
+    if let (true, Some(kept)) = (is_agent(), &mut way.kept) {
+        return as_agent(way.turn, kept.end, counted, end);
+    }
     signals::go_on("in the middle of a cell")?;
-    let tally = counted.try_recv().unwrap_or_default();
-    let first_failure = sink.told.take().or_else(|| first_of_warmup(&end.warmup, &end.totals));
+    let found = found.or_else(|| first_of_warmup(&end.warmup, &end.totals));
+    let measured = whole(end, counted?, found);
+    if !measured.is_cut {
+        agree(way.turn, measured.given_up.is_some())?;
+    }
+    Ok(Measured { elapsed_s, server_cpu_s, late, ..measured })
+}
+
+/// The measurements of all users of a run.
+fn whole(end: RunEnd, counted: Counted, found: Option<String>) -> Measured {
+    let Counted { tally, is_given_up, limited, lacks } = counted;
+    // An agent may be lost after it has sent everything.
+    let is_cut = has_agents() && (end.interrupted || lacks.is_some());
+    let cut = is_cut.then(|| lacks.unwrap_or_else(|| "an agent was lost".to_owned()));
     // Before a request was sent, so that none of them failed.
     let turned_out = end.refused.map(|why| format!("the engine refused a connection: {why}"));
-    let given_up = outbox.give_up.load(Ordering::Relaxed).then(|| {
-        let first = first_failure.clone().unwrap_or_default();
+    let given_up = is_given_up.then(|| {
+        let first = found.clone().unwrap_or_default();
         format!("the engine no longer answers: {first}")
     });
-    Ok(Measured {
+    Measured {
         totals: end.totals,
         warmup: end.warmup,
         tally,
-        elapsed_s,
-        warming_s: 0.0,
-        server_cpu_s,
         generator_cpu_s: end.cpu_s,
         health: end.health,
-        first_failure,
-        given_up: turned_out.or(given_up),
-    })
+        first_failure: found,
+        given_up: cut.or(turned_out).or(given_up),
+        is_cut,
+        limited,
+        ..Measured::default()
+    }
+}
+
+/// The rest of a run of an agent: it keeps its measurements, and the coordinator says how the cell goes on.
+fn as_agent(
+    turn: &mut Turn,
+    kept: &mut Option<RunEnd>,
+    counted: Result<Counted>,
+    end: RunEnd,
+) -> Result<Measured> {
+    match kept {
+        None => *kept = Some(end),
+        Some(all) => all.absorb(end),
+    }
+    counted?;
+    let given_up = agree(turn, false)?.then(|| "the coordinator has ended the cell".to_owned());
+    Ok(Measured { given_up, ..Measured::default() })
 }
 
 /// The kind of a failure that no sample reports.

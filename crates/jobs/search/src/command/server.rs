@@ -82,6 +82,12 @@ impl Server {
         Ok(Self { dialect, url: shown, door, scenario })
     }
 
+    /// Its whole address, with what must not be shown.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.scenario.targets[0]
+    }
+
     /// Its host and port, resolved.
     ///
     /// # Errors

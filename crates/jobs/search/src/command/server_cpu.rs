@@ -8,12 +8,42 @@ use std::path::Path;
 /// Ticks of `/proc/PID/stat` in a second: the kernel's USER_HZ, the same on every platform that Linux runs on today.
 const TICKS_PER_S: f64 = 100.0;
 
+/// Looks at the processes of a server before its time counts as unknown.
+const LOOKS_MOST: u32 = 20;
+
 /// User and system time of a process and of its living descendants, s. The time of a descendant that has ended and was
-/// waited for is in its parent's.
+/// waited for is in its parent's. Unknown if descendants end all the time.
+///
+/// Processes are read one after the other: one that ends meanwhile may be gone before its turn, after its parent was read without its
+/// time. So the sum counts once two looks have found the same processes, which had waited for the same children.
 #[must_use]
 pub fn tree_cpu_s(pid: u32) -> Option<f64> {
+    let mut before = tree(pid)?;
+    for _ in 1..LOOKS_MOST {
+        let now = tree(pid)?;
+        if is_same(&before, &now) {
+            let ticks: u64 = now.values().map(|used| used.own + used.waited_for).sum();
+            return Some(ticks as f64 / TICKS_PER_S);
+        }
+        before = now;
+    }
+    None
+}
+
+/// Time that a process has used, ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Used {
+    own: u64,
+    /// That of the children that have ended and for which it has waited.
+    waited_for: u64,
+}
+
+/// A process and its living descendants.
+type Tree = BTreeMap<u32, Used>;
+
+fn tree(pid: u32) -> Option<Tree> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let mut ticks: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut all = Tree::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
         let Some(own) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
@@ -21,29 +51,35 @@ pub fn tree_cpu_s(pid: u32) -> Option<f64> {
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
         if let Some((parent, used)) = parse_stat(&text) {
             children.entry(parent).or_default().push(own);
-            ticks.insert(own, used);
+            all.insert(own, used);
         }
     }
-    let mut sum = *ticks.get(&pid)?;
+    let mut tree = Tree::from([(pid, *all.get(&pid)?)]);
     let mut open = children.remove(&pid).unwrap_or_default();
     while let Some(child) = open.pop() {
-        sum += ticks.get(&child).copied().unwrap_or(0);
+        tree.extend(all.get(&child).map(|used| (child, *used)));
         open.extend(children.remove(&child).unwrap_or_default());
     }
-    Some(sum as f64 / TICKS_PER_S)
+    Some(tree)
 }
 
-/// Parent, and ticks used by the process and by the children that it has waited for.
-fn parse_stat(text: &str) -> Option<(u32, u64)> {
+/// Returns whether no process has ended or begun between two looks.
+fn is_same(before: &Tree, now: &Tree) -> bool {
+    let waited_for = |tree: &Tree| -> Vec<(u32, u64)> {
+        tree.iter().map(|(pid, used)| (*pid, used.waited_for)).collect()
+    };
+    waited_for(before) == waited_for(now)
+}
+
+/// Parent of a process, and the time that it has used.
+fn parse_stat(text: &str) -> Option<(u32, Used)> {
     // The name in parentheses may hold blanks and parentheses itself.
     let rest = &text[text.rfind(')')? + 1..];
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let parent = fields.get(1)?.parse().ok()?;
-    let mut used = 0u64;
-    for field in fields.get(11..15)? {
-        used += field.parse::<i64>().ok()?.max(0) as u64;
-    }
-    Some((parent, used))
+    let ticks = |at: usize| Some(fields.get(at)?.parse::<i64>().ok()?.max(0) as u64);
+    let (own, waited_for) = (ticks(11)? + ticks(12)?, ticks(13)? + ticks(14)?);
+    Some((parent, Used { own, waited_for }))
 }
 
 /// The process that listens on a TCP port of this machine, where we may see it and it is the server itself.
@@ -98,7 +134,7 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_is_no_trouble() {
         let text = "42 (a) b) (c)) S 7 1 1 0 -1 4194304 100 0 0 0 30 12 5 3 20 0 1 0 100 1 1";
-        assert_eq!(parse_stat(text), Some((7, 50)));
+        assert_eq!(parse_stat(text), Some((7, Used { own: 42, waited_for: 8 })));
         assert_eq!(parse_stat("42 (a) S"), None);
     }
 
@@ -108,6 +144,21 @@ mod tests {
         assert!(before >= 0.0);
         let socket = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         assert_eq!(listener(socket.local_addr().unwrap().port()), Some(std::process::id()));
+    }
+
+    /// Each child takes 30 ms of a processor, ends and is waited for: its time must not be missing in between.
+    #[test]
+    fn the_time_of_processes_that_end_is_never_missing() {
+        let burn = "n=0; while [ $n -lt 20000 ]; do n=$((n+1)); done";
+        let script = format!("for i in $(seq 100); do ({burn}); done");
+        let mut shell = std::process::Command::new("sh").args(["-c", &script]).spawn().unwrap();
+        let (mut last_s, mut answers) = (0.0, 0);
+        while shell.try_wait().unwrap().is_none() {
+            let Some(now_s) = tree_cpu_s(shell.id()) else { continue };
+            assert!(now_s >= last_s, "{now_s} s after {last_s} s");
+            (last_s, answers) = (now_s, answers + 1);
+        }
+        assert!(answers > 20 && last_s > 0.5, "{answers} answers, {last_s} s");
     }
 
     #[test]

@@ -146,20 +146,20 @@ impl State {
         durable::replace(&**own.disk(), &temporary, &path, &text)
             .with_context(|| path.display().to_string())
     }
+}
 
-    /// Everything that finished cells recorded, added up.
-    #[must_use]
-    pub fn totals(&self, queries: usize) -> Interval {
-        let mut all = Interval::new(queries);
-        for part in &self.cells {
-            // A part that cannot be read back loses its times and keeps its cell.
-            if let Some(Ok(totals)) = part.totals.as_ref().map(Interval::try_from) {
-                all.in_flight = 0;
-                all.merge(&totals);
-            }
+/// Everything that cells recorded, added up.
+#[must_use]
+pub fn totals<'a>(parts: impl IntoIterator<Item = &'a CellPart>, queries: usize) -> Interval {
+    let mut all = Interval::new(queries);
+    for part in parts {
+        // A part that cannot be read back loses its times and keeps its cell.
+        if let Some(Ok(totals)) = part.totals.as_ref().map(Interval::try_from) {
+            all.in_flight = 0;
+            all.merge(&totals);
         }
-        all
     }
+    all
 }
 
 /// The matrix of a folder, if it is the folder of one.
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(unfinished(runs.path(), &spec("[1, 6]")), None);
         let again = State::resume(&path, &spec("[1, 5]")).unwrap();
         assert_eq!((again.cells.len(), again.before.cells, again.resumed), (2, 2, true));
-        assert_eq!((again.totals(1).ledger.ok, again.engines), (6, vec![met]));
+        assert_eq!((totals(&again.cells, 1).ledger.ok, again.engines), (6, vec![met]));
         let refused = State::resume(&path, &spec("[1, 6]")).err().unwrap().to_string();
         assert!(refused.contains("users was [1,5] and is [1,6]"), "{refused}");
         let nothing = State::resume(runs.path(), &spec("[1]")).err().unwrap().to_string();

@@ -1,12 +1,13 @@
 //! Contents of a window's parts, so that its halves can be compared once its end is known.
 
 use plimsoll_core::search::statistics::{Gain, Half, gain};
+use serde::{Deserialize, Serialize};
 
 /// Parts of a window: when they are used up, two become one.
 const PARTS: usize = 64;
 
 /// Successful requests of a window by part and query, in a fixed room however long it gets.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     width_ns: u64,
     queries: usize,
@@ -56,6 +57,25 @@ impl Parts {
         self.width_ns = self.width_ns.saturating_mul(2);
     }
 
+    /// Adds the contents of the same window that others counted. The finer of the two becomes as coarse as the other one.
+    pub fn beside(&mut self, mut other: Self) {
+        if other.width_ns == 0 || self.queries != other.queries {
+            return;
+        }
+        while self.width_ns < other.width_ns {
+            self.halve();
+        }
+        while other.width_ns < self.width_ns {
+            other.halve();
+        }
+        for (own, more) in self.counts.iter_mut().zip(&other.counts) {
+            *own += more;
+        }
+        for (own, more) in self.sums_ns.iter_mut().zip(&other.sums_ns) {
+            *own += more;
+        }
+    }
+
     /// Speed-up of the second half of a window of this length over the first. The halves meet where the parts do that
     /// are nearest to its middle.
     #[must_use]
@@ -103,6 +123,28 @@ mod tests {
         (0..500).for_each(|n| blocks.add(1, 500 * MS + n * MS, MS));
         let gained = blocks.gain(1000 * MS).unwrap();
         assert!(!gained.is_clear && gained.share.abs() < 1e-9, "{gained:?}");
+    }
+
+    #[test]
+    fn parts_that_several_processes_counted_are_those_of_one() {
+        let mut whole = Parts::new(MS, 2);
+        let mut own = [Parts::new(MS, 2), Parts::new(MS, 2)];
+        for n in 0..900u64 {
+            // The first process comes to an end early, and is still as fine as at the beginning.
+            let (query, at) = ((n % 2) as u16, usize::from(n >= 60));
+            whole.add(query, n * MS, n);
+            own[at].add(query, n * MS, n);
+        }
+        assert_eq!(own.each_ref().map(|parts| parts.width_ns), [MS, 16 * MS]);
+        let [first, second] = own;
+        let (mut forth, mut back) = (first.clone(), second.clone());
+        forth.beside(second);
+        back.beside(first);
+        assert!(forth == whole && back == whole);
+        let line = serde_json::to_value(&whole).unwrap();
+        assert_eq!(serde_json::from_value::<Parts>(line).unwrap(), whole);
+        whole.beside(Parts::default());
+        assert_eq!(whole, forth, "nothing was counted");
     }
 
     #[test]

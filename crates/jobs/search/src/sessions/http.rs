@@ -144,8 +144,12 @@ impl Sessions<Http> for CellSessions {
     }
 
     fn describe(&self, _what: &Submission, request: &Request) -> String {
-        let text = String::from_utf8_lossy(&request.bytes[..request.bytes.len().min(500)]);
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+        // A record keeps it, and headers may hold secrets of the environment: the request line and the body.
+        let text = String::from_utf8_lossy(&request.bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let line = head.lines().next().unwrap_or_default();
+        let shown = line.chars().chain([' ']).chain(body.chars()).take(400);
+        shown.map(|c| if c.is_control() { ' ' } else { c }).collect()
     }
 
     fn explain(&self, _what: &Submission, reply: &Reply<'_>) -> (String, String) {

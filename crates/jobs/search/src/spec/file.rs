@@ -1,6 +1,6 @@
 //! A matrix as files and flags write it, before what is missing has a value.
 
-use super::{EngineSpec, MatrixSpec, OnRefused, Place};
+use super::{EngineSpec, MatrixSpec, OnRefused, Place, usual_users};
 use crate::SearchError;
 use crate::dialect::Dialect;
 use crate::sessions::Order;
@@ -124,9 +124,28 @@ const KINDS: [(&str, &[&str], Dialect); 7] = [
 pub fn read(text: &str, path: &Path) -> Result<(MatrixFile, Vec<String>), SearchError> {
     let shown = path.display().to_string();
     let hints = toml_text::renamed(text, &shown, &RENAMED);
-    let text = toml_text::expanded(text, &shown).map_err(SearchError)?;
-    let file: MatrixFile = toml_text::read(&text, &shown).map_err(SearchError)?;
+    let file: MatrixFile = toml_text::read(&expanded(text, path)?, &shown).map_err(SearchError)?;
     Ok((file.with_paths_from(path.parent().unwrap_or(Path::new(""))), hints))
+}
+
+/// The text of a matrix file with the values of the environment in it. Headers get theirs when they are sent.
+///
+/// # Errors
+/// A variable that is not set, with its line.
+pub fn expanded(text: &str, path: &Path) -> Result<String, SearchError> {
+    toml_text::expanded(text, &path.display().to_string()).map_err(SearchError)
+}
+
+/// Reads the text of a matrix file that came from another machine, [`expanded`] there: without whatever it reads from other files or
+/// from the environment.
+///
+/// # Errors
+/// Wrong TOML or an unknown field, with its line.
+pub fn read_foreign(text: &str, path: &Path) -> Result<MatrixFile, SearchError> {
+    let file: MatrixFile =
+        toml_text::read(text, &path.display().to_string()).map_err(SearchError)?;
+    let (rows, rows_order, rows_per) = (None, None, None);
+    Ok(MatrixFile { queries: None, headers: Vec::new(), rows, rows_order, rows_per, ..file })
 }
 
 /// Fields that a message is about, by the word that it begins with.
@@ -312,7 +331,7 @@ impl MatrixFile {
             corpus,
             sizes,
             groups: self.all_groups()?,
-            users: if self.users.is_empty() { vec![1, 5, 10, 20] } else { self.users.clone() },
+            users: if self.users.is_empty() { usual_users(1) } else { self.users.clone() },
             order: self.order.unwrap_or_default(),
             duration: self.duration.unwrap_or(Span::seconds(10)),
             warmup: self.warmup.unwrap_or(Span::seconds(2)),

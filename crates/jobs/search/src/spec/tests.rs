@@ -47,6 +47,8 @@ fn lists_multiply() {
     let groups: Vec<_> = spec.groups.iter().map(|g| (g.distance, g.shards)).collect();
     assert_eq!(groups, [(2, 5), (2, 1), (4, 5), (4, 1)]);
     assert_eq!(spec.users, [1, 5, 10, 20]);
+    let on_parts = [2, 5, 20, 21].map(super::usual_users);
+    assert_eq!(on_parts, [vec![5, 10, 20], vec![5, 10, 20], vec![20], vec![21]]);
 }
 
 #[test]
@@ -172,4 +174,18 @@ fn a_wrong_value_is_told_with_file_line_and_field() {
     let (file, _) = read("", Path::new("m.toml")).unwrap();
     let message = wrong_in("", Path::new("m.toml"), &file.resolve(LIST).unwrap_err());
     assert!(message.starts_with("m.toml: no engine"), "{message}");
+}
+
+#[test]
+fn a_matrix_that_came_from_another_machine_names_no_file_of_this_one() {
+    let text = "engines = [\"index\"]\nqueries = \"/etc/passwd\"\nrows = \"/etc/shadow\"\nrows_order = \"queue\"\n\
+                headers = [\"@/etc/hosts\", \"A: ${PATH}\"]\nusers = [7]\nchecks = [\"body~${PATH}\"]";
+    let (file, _) = read(text, Path::new("m.toml")).unwrap();
+    assert!(file.queries.is_some() && file.rows.is_some() && file.headers.len() == 2);
+    let file = read_foreign(text, Path::new("m.toml")).unwrap();
+    assert_eq!((&file.queries, &file.rows, file.rows_order), (&None, &None, None));
+    assert_eq!(file.checks, ["body~${PATH}"], "of the environment of the other machine, if at all");
+    let spec = file.resolve(LIST).unwrap();
+    assert!(spec.rows.is_none() && spec.headers.is_empty());
+    assert_eq!(spec.users, [7], "whatever else it says counts");
 }

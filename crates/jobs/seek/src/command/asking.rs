@@ -1,6 +1,6 @@
 //! The requests of a search, for each protocol of a target.
 
-use super::searching::{Subject, search};
+use super::searching::{PARTS, Subject, search};
 use super::{SeekArgs, Task};
 use anyhow::Result;
 use plimsoll_core::scenario::Scenario;
@@ -68,13 +68,9 @@ pub fn of_calls(mut task: Task, output: &Output) -> Result<Finished> {
 /// Votes, by the voter's own calls, with its preparation and its check of writes.
 pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finished> {
     check_votes(args, &task.scenario)?;
-    if has_agents() {
-        return Err(usage(
-            "a search for a rate of votes does not run on agents; use plimsoll voter --agents at rates of your choice, or seek \
-             with --body 'SELECT ...'",
-        ));
+    if !has_agents() {
+        only_whole(task.scenario.slice, "a search", PARTS)?;
     }
-    only_whole(task.scenario.slice, "a search", "each rate follows from the replies to all parts")?;
     let scenario = &task.scenario;
     let mut words = vec![
         format!("--budget={}", scenario.length()),
@@ -83,6 +79,9 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
         format!("--timeout={}", scenario.timeout),
         format!("--connect-timeout={}", scenario.connect_timeout),
     ];
+    if !scenario.slice.is_whole() {
+        words.push(format!("--part={}/{}", scenario.slice.index, scenario.slice.of));
+    }
     words.extend(scenario.connections.map(|connections| format!("--connections={connections}")));
     words.extend(output.quiet.then(|| "--quiet".to_owned()));
     words.extend(output.verbose.then(|| "--verbose".to_owned()));

@@ -17,7 +17,7 @@ use plimsoll_wire::{Protocol, Sessions};
 use std::cell::RefCell;
 
 /// Reason why one part of a search alone is nothing.
-const PARTS: &str = "each rate follows from the replies to all parts; use --agents";
+pub const PARTS: &str = "each rate follows from the replies to all parts; use --agents";
 
 /// Sessions of one part of the search for every shard, from a seed.
 type PartSessions<'a, P> = dyn FnMut(u64) -> Result<Vec<Box<dyn Sessions<P> + Send>>> + 'a;

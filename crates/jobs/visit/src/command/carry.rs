@@ -5,7 +5,7 @@ use super::merging::{self, VisitPart};
 use super::shown::VisitProgress;
 use super::task::Task;
 use crate::Visit;
-use crate::course::Course;
+use crate::course::{Course, Standing};
 use anyhow::Result;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
@@ -115,13 +115,14 @@ fn watch(
     [wanted, stop, over]: [Arc<AtomicBool>; 3],
 ) -> Result<JoinHandle<Vec<VisitMoment>>> {
     let state = state.map(Path::to_owned);
+    let before = Standing::of(&visit, now_ns());
     let body = move || {
         let mut saved_ns = now_ns();
         let mut course = None;
+        let begin = |began_ns| Course::new(before, began_ns);
         while !over.load(Ordering::Relaxed) {
             if let Some(began_ns) = started.ns() {
-                let course = course.get_or_insert_with(|| Course::new(&visit, began_ns));
-                course.look(&visit, now_ns());
+                course.get_or_insert_with(|| begin(began_ns)).look(&visit, now_ns());
             }
             if wanted.load(Ordering::Relaxed) || visit.is_stopped() {
                 stop.store(true, Ordering::Relaxed);
@@ -135,6 +136,8 @@ fn watch(
             }
             std::thread::sleep(LOOK_EVERY);
         }
+        // A short visit may be over before this thread has looked at it.
+        let course = course.or_else(|| started.ns().map(begin));
         course.map(|course| course.end(&visit, now_ns())).unwrap_or_default()
     };
     Ok(std::thread::Builder::new().name("watch".to_owned()).spawn(body)?)

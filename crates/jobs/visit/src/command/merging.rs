@@ -5,8 +5,11 @@ use crate::{IdDigest, SliceTimes, Visit, VisitTotals};
 use anyhow::{Result, anyhow};
 use plimsoll_core::histogram::{Histogram, add_some, encode_some};
 use plimsoll_core::moments::together as over_time;
-use plimsoll_job::together::{Gathered, Part, is_coordinator};
+use plimsoll_job::together::{Gathered, Part, is_coordinator, kept, part_title};
+use plimsoll_job::usage::one_line;
 use plimsoll_record::visit::{SLICES_MAX, VisitResult};
+use plimsoll_record::{JobResults, RunRecord};
+use plimsoll_report::forms::{Merged, Parts};
 use serde::{Deserialize, Serialize};
 
 /// Result of one part of a visit, and what its summaries were made of.
@@ -40,6 +43,17 @@ impl VisitPart {
     }
 }
 
+/// Puts the parts of a visit that is over together.
+pub fn merge(record: &RunRecord, parts: &Parts) -> Option<Result<Merged, String>> {
+    let whole = || {
+        let (gathered, cpu_s) = (kept(parts)?, parts.there.iter().map(|part| part.cpu_s).sum());
+        let (result, lacks, warnings) = summed(gathered, cpu_s)?;
+        let troubles = result.trouble.clone().into_iter().chain(lacks).collect();
+        Ok(Merged { results: JobResults::of(result), troubles, warnings })
+    };
+    (record.job == "visit").then(|| whole().map_err(|error: anyhow::Error| one_line(&error)))
+}
+
 /// The visit of all parts, what is missing of it, and warnings. `cpu_s` is the CPU time of all.
 ///
 /// # Errors
@@ -48,18 +62,26 @@ pub fn together(
     gathered: Gathered<VisitPart>,
     cpu_s: f64,
 ) -> Result<(VisitResult, Option<String>, Vec<String>)> {
+    if is_coordinator() {
+        return summed(gathered, cpu_s);
+    }
+    let (lacks, mut parts) = (gathered.lacks(), gathered.parts);
+    let warnings = parts.iter().filter_map(|part| part.value.unwritten.clone()).collect();
+    let only = parts.pop().ok_or_else(|| anyhow!("the visit has no result"))?;
+    Ok((only.value.result, lacks, warnings))
+}
+
+fn summed(
+    gathered: Gathered<VisitPart>,
+    cpu_s: f64,
+) -> Result<(VisitResult, Option<String>, Vec<String>)> {
     let lacks = gathered.lacks();
     let named = |part: &Part<VisitPart>| {
         let why = part.value.unwritten.clone()?;
-        Some(if part.agent.is_empty() { why } else { format!("agent {}: {why}", part.agent) })
+        Some(format!("{}: {why}", part_title(&part.agent)))
     };
     let warnings = gathered.parts.iter().filter_map(named).collect();
-    let mut parts = gathered.parts;
-    if !is_coordinator() {
-        let only = parts.pop().ok_or_else(|| anyhow!("the visit has no result"))?;
-        return Ok((only.value.result, lacks, warnings));
-    }
-    let mut result = sum(parts, cpu_s)?;
+    let mut result = sum(gathered.parts, cpu_s)?;
     result.complete &= lacks.is_none();
     Ok((result, lacks, warnings))
 }
@@ -101,7 +123,7 @@ fn sum(parts: Vec<Part<VisitPart>>, cpu_s: f64) -> Result<VisitResult> {
         all.by_slice.extend(own.by_slice);
         all.files.extend(own.files.iter().map(|file| format!("{agent}: {file}")));
         all.unfinished.extend(own.unfinished);
-        let trouble = own.trouble.map(|trouble| format!("agent {agent}: {trouble}"));
+        let trouble = own.trouble.map(|trouble| format!("{}: {trouble}", part_title(&agent)));
         all.trouble = all.trouble.or(trouble);
         stretches.push(own.over_time);
     }

@@ -1,6 +1,7 @@
 //! One client, from its first connection to the check of its writes.
 
 mod by_agents;
+pub use by_agents::merge;
 mod rolling;
 pub mod seeking;
 mod tuning;

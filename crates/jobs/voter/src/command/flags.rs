@@ -298,6 +298,9 @@ pub struct BenchFlags {
     /// One process of several: it votes in a key range of its own, whose rows the process that started it counts.
     #[arg(long, hide = true)]
     pub own_range: bool,
+    /// True for a search of another command: all parts of it vote in one key range, and the coordinator leads it.
+    #[arg(skip)]
+    pub is_of_search: bool,
     /// Number of this process among several, I/N from 0/N.
     #[arg(long, hide = true, value_name = "I/N")]
     pub part: Option<String>,

@@ -1,28 +1,25 @@
-//! Placement in containers: Kubernetes and Compose.
+//! Placement in containers of Compose.
 
+use super::guard::{CA, CERTIFICATE, KEY, Login};
 use super::{Placed, Placement};
-use crate::fleet::quoting::{compose as compose_text, fill, shell, yaml};
+use crate::fleet::quoting::{compose as compose_text, fill};
 use crate::fleet::values::{Cpu, Memory};
 
-const KUBERNETES: &str = include_str!("../../../templates/kubernetes.yaml");
 const COMPOSE: &str = include_str!("../../../templates/compose.yaml");
+const WATCHER: &str = include_str!("../../../templates/compose-watcher.yaml");
+
+/// Folder of secrets in a container, and the file with accounts as the configuration in `/etc/nats` includes it.
+const SECRETS: &str = "/run/secrets";
+const ACCOUNTS: &str = "../../run/secrets/accounts.conf";
+
+/// The bus with a token. In quotes, so that nats-server does not read a token that begins with a digit as a number.
+const WITH_TOKEN: &str = r#"# In quotes, so that nats-server does not read a token that begins with a digit as a number.
+entrypoint: ["/bin/sh", "-c", "BUS_TOKEN=\"\\\"$$PLIMSOLL_BUS_TOKEN\\\"\" exec nats-server -c /etc/nats/bus.conf"]"#;
+const WITHOUT_TOKEN: &str = r#"entrypoint: ["nats-server", "-c", "/etc/nats/bus.conf"]"#;
 
 /// Processors and memory of an agent for which nothing is given.
-const CPU: Cpu = Cpu { milli: 2000 };
-const MEMORY: Memory = Memory { bytes: 1 << 30 };
-
-const POD_SECURITY: &str = "\
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-seccompProfile:
-  type: RuntimeDefault";
-
-const CONTAINER_SECURITY: &str = "\
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [\"ALL\"]";
+pub const CPU: Cpu = Cpu { milli: 2000 };
+pub const MEMORY: Memory = Memory { bytes: 1 << 30 };
 
 const SECURITY: &str = "\
 user: \"65532:65532\"
@@ -30,82 +27,6 @@ read_only: true
 tmpfs: [\"/tmp:mode=1777\", \"/data:mode=1777\"]
 cap_drop: [\"ALL\"]
 security_opt: [\"no-new-privileges:true\"]";
-
-/// Returns the manifest for Kubernetes.
-pub fn kubernetes(placement: &Placement) -> Vec<Placed> {
-    const FILE: &str = "fleet.yaml";
-    let (base, secret) = (placement.base(), placement.secret());
-    let namespace = placement.namespace.as_ref().map(ToString::to_string);
-    let bus = format!("nats://{base}-bus:{}", placement.port);
-    let away = away_from_target(placement);
-    let mut values = placement.values("their own pods");
-    values.extend([
-        ("FILE", FILE.to_owned()),
-        ("SECRET", secret.clone()),
-        (
-            "NAMESPACE",
-            namespace
-                .as_ref()
-                .map_or_else(String::new, |name| format!("namespace: {}", yaml(name))),
-        ),
-        (
-            "NAMESPACE_FLAG",
-            namespace.map_or_else(String::new, |name| format!(" --namespace={name}")),
-        ),
-        ("IMAGE", yaml(&placement.image.to_string())),
-        ("IMAGE_WORD", shell(&placement.image.to_string())),
-        ("NATS_IMAGE", yaml(&placement.nats_image.to_string())),
-        ("OVERRIDES", overrides(&format!("{base}-run"), &secret)),
-        ("COORDINATOR", placement.coordinator(&bus)),
-        ("LABELS", format!("app.kubernetes.io/name: plimsoll\napp.kubernetes.io/instance: {base}")),
-        ("POD_SECURITY", POD_SECURITY.to_owned()),
-        ("CONTAINER_SECURITY", CONTAINER_SECURITY.to_owned()),
-        ("REQUIRED_AFFINITY", away.clone()),
-        ("AWAY_FROM_TARGET", nested(&away)),
-        ("CPU", placement.cpu.unwrap_or(CPU).to_string()),
-        ("MEMORY", placement.memory.unwrap_or(MEMORY).to_string()),
-        ("ALLOW", placement.allow(yaml, "- ", "\n")),
-    ]);
-    vec![(FILE, fill(KUBERNETES, &values))]
-}
-
-/// The rule that keeps a pod from the nodes on which the target is.
-fn away_from_target(placement: &Placement) -> String {
-    let Some(target) = &placement.target else { return String::new() };
-    format!(
-        "\
-# Not on a node of the target, in whatever namespace: a generator beside it would measure itself.
-requiredDuringSchedulingIgnoredDuringExecution:
-  - topologyKey: kubernetes.io/hostname
-    namespaceSelector: {{}}
-    labelSelector:
-      matchLabels:
-        {}: {}",
-        yaml(&target.key),
-        yaml(&target.value)
-    )
-}
-
-/// The same rule as a whole affinity.
-fn nested(rule: &str) -> String {
-    if rule.is_empty() {
-        return String::new();
-    }
-    let rule: Vec<String> = rule.lines().map(|line| format!("    {line}")).collect();
-    format!("affinity:\n  podAntiAffinity:\n{}", rule.join("\n"))
-}
-
-/// The pod of a coordinator: the token from the secret, and the security that the other pods have.
-fn overrides(name: &str, secret: &str) -> String {
-    format!(
-        concat!(
-            r#"{{"spec":{{"securityContext":{{"runAsNonRoot":true,"seccompProfile":{{"type":"RuntimeDefault"}}}},"#,
-            r#""containers":[{{"name":"{}","securityContext":{{"allowPrivilegeEscalation":false,"capabilities":{{"drop":["ALL"]}}}},"#,
-            r#""env":[{{"name":"PLIMSOLL_BUS_TOKEN","valueFrom":{{"secretKeyRef":{{"name":"{}","key":"token"}}}}}}]}}]}}}}"#
-        ),
-        name, secret
-    )
-}
 
 /// Returns the file for Compose.
 pub fn compose(placement: &Placement) -> Vec<Placed> {
@@ -115,17 +36,146 @@ pub fn compose(placement: &Placement) -> Vec<Placed> {
         0 => (cpu / 1000).to_string(),
         part => format!("{}.{part:03}", cpu / 1000),
     };
+    let (guard, bus, client) = (&placement.guard, bus_files(placement), client_files(placement));
+    let args = client_args(placement);
+    let words = args.iter().map(|word| format!(" {word}")).collect::<String>();
+    let at = format!("{}://bus:4222", guard.scheme());
+    let env_file = match guard.has_token() {
+        true => format!("env_file: {}.env", placement.secret()),
+        false => String::new(),
+    };
     let mut values = placement.values("their own containers");
     values.extend([
         ("FILE", FILE.to_owned()),
-        ("SECRET", placement.secret()),
+        ("SECRET_STEPS", secret_steps(placement)),
+        (
+            "STARTED",
+            if placement.watching.is_on() { "bus agent watcher" } else { "bus agent" }.to_owned(),
+        ),
+        ("SECRETS", secrets(bus.iter().chain(&client))),
+        ("PROTECTION", guard.server_lines("$$BUS_TOKEN", ACCOUNTS, SECRETS)),
+        ("ENTRYPOINT", if guard.has_token() { WITH_TOKEN } else { WITHOUT_TOKEN }.to_owned()),
+        ("ENV_FILE", env_file),
+        ("BUS_SECRETS", granted(&bus)),
+        ("CLIENT_SECRETS", granted(&client)),
+        ("CLIENT_ARGS", args.iter().map(|word| format!("- {word}")).collect::<Vec<_>>().join("\n")),
         ("IMAGE", compose_text(&placement.image.to_string())),
         ("NATS_IMAGE", compose_text(&placement.nats_image.to_string())),
-        ("COORDINATOR", placement.coordinator("nats://bus:4222")),
+        ("COORDINATOR", placement.coordinator(&at) + &words),
         ("CPUS", cpus),
         ("MEBIBYTES", placement.memory.unwrap_or(MEMORY).mebibytes().to_string()),
         ("SECURITY", SECURITY.to_owned()),
         ("ALLOW", placement.allow(compose_text, "- ", "\n")),
+        ("WATCH", placement.watch(compose_text, "- ", "\n")),
     ]);
-    vec![(FILE, fill(COMPOSE, &values))]
+    let mut text = fill(COMPOSE, &values);
+    if placement.watching.is_on() {
+        text += &fill(WATCHER, &values);
+    }
+    vec![(FILE, text)]
+}
+
+/// A file of this machine that a container reads below the folder of secrets.
+struct Secret {
+    name: String,
+    file: String,
+    target: &'static str,
+}
+
+impl Secret {
+    fn of(part: &str, target: &'static str) -> Self {
+        Self {
+            name: format!("{part}-{target}"),
+            file: format!("./secrets/{part}/{target}"),
+            target,
+        }
+    }
+}
+
+/// Files that the bus reads.
+fn bus_files(placement: &Placement) -> Vec<Secret> {
+    let guard = &placement.guard;
+    let mut files = Vec::new();
+    if guard.login == Login::Creds {
+        files.push("accounts.conf");
+    }
+    if guard.has_tls() {
+        files.extend([CERTIFICATE, KEY]);
+    }
+    if guard.wants_certificates() {
+        files.push(CA);
+    }
+    files.into_iter().map(|file| Secret::of("bus", file)).collect()
+}
+
+/// Files that a client of the bus reads.
+fn client_files(placement: &Placement) -> Vec<Secret> {
+    let guard = &placement.guard;
+    let login = (!guard.has_token()).then(|| guard.credential());
+    let of_tls = guard.client_files().into_iter().map(|(_, file)| file);
+    login.into_iter().chain(of_tls).map(|file| Secret::of("client", file)).collect()
+}
+
+/// Flags with which a client reads them.
+fn client_args(placement: &Placement) -> Vec<String> {
+    let guard = &placement.guard;
+    let login = (!guard.has_token()).then(|| (guard.credential_flag(), guard.credential()));
+    let all = login.into_iter().chain(guard.client_files());
+    all.map(|(flag, file)| format!("{flag}={SECRETS}/{file}")).collect()
+}
+
+/// The secrets of the file; nothing without any.
+fn secrets<'a>(all: impl Iterator<Item = &'a Secret>) -> String {
+    let lines: Vec<String> =
+        all.map(|one| format!("  {}:\n    file: {}", one.name, one.file)).collect();
+    if lines.is_empty() { String::new() } else { format!("secrets:\n{}\n\n", lines.join("\n")) }
+}
+
+/// The secrets of a service.
+fn granted(all: &[Secret]) -> String {
+    let lines: Vec<String> = all
+        .iter()
+        .map(|one| format!("  - source: {}\n    target: {}", one.name, one.target))
+        .collect();
+    if lines.is_empty() { String::new() } else { format!("secrets:\n{}", lines.join("\n")) }
+}
+
+/// The commands that make the secrets, as a remark.
+fn secret_steps(placement: &Placement) -> String {
+    let (guard, secret) = (&placement.guard, placement.secret());
+    let token = format!(
+        "\
+# 1. Once: the token of the bus, in a file for its owner alone.
+#      (umask 077; echo \"PLIMSOLL_BUS_TOKEN=$(od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n')\" >{secret}.env)"
+    );
+    let files: Vec<Secret> =
+        bus_files(placement).into_iter().chain(client_files(placement)).collect();
+    if files.is_empty() {
+        return token;
+    }
+    let mut steps = match guard.has_token() {
+        true => token + "\n#    And the files of TLS:",
+        false => "# 1. Once: the files that bus and clients read:".to_owned(),
+    };
+    for one in &files {
+        steps += &format!("\n#      {} ({})", one.file, about(one));
+    }
+    steps
+        + "\n#    They belong to the user of the containers, and no one else reads them.\n\
+           #      sudo chown -R 65532:65532 secrets && sudo chmod -R u=rwX,go= secrets"
+}
+
+/// Content of a file.
+fn about(secret: &Secret) -> &'static str {
+    let is_of_bus = secret.name.starts_with("bus-");
+    match secret.target {
+        "nkey" => "the NKey seed of the fleet; the bus has its public part",
+        "creds" => "the credentials of a user of the fleet, by nsc",
+        "accounts.conf" => "nsc generate config --mem-resolver --config-file accounts.conf",
+        CA if is_of_bus => "the authority of the clients' certificates",
+        CA => "the authority of the certificate of the bus",
+        CERTIFICATE if is_of_bus => "the certificate of the bus, for the name bus",
+        CERTIFICATE => "the certificate of agents and coordinator",
+        _ => "its key",
+    }
 }

@@ -27,10 +27,38 @@ fn every_place_of_every_template_is_filled() {
             .map(str::to_owned)
     };
     assert_eq!(place("a @NAME@ b").as_deref(), Some("NAME"));
-    for form in FORMS {
-        let text = rendered(form).unwrap();
-        assert_eq!(place(&text), None, "{form:?}\n{text}");
-        assert!(text.lines().all(|line| line.trim_end() == line), "{form:?}");
+    let watching: [&[&str]; 5] = [
+        &["--watch", "x", "--target-label", "a=b"],
+        &["--watch", "x"],
+        &["--watch", "x"],
+        &["--watch", "x", "--watch-host", "h"],
+        &["--watch", "x", "--watch-host", "h"],
+    ];
+    let secured: &[&str] = &["--tls", "--client-certs"];
+    for (form, watching) in FORMS.into_iter().zip(watching) {
+        let secured = if form[0] == "--ssh" { &[] } else { secured };
+        for words in [form.to_vec(), [form, watching, secured].concat()] {
+            let text = rendered(&words).unwrap();
+            assert_eq!(place(&text), None, "{words:?}\n{text}");
+            assert!(text.lines().all(|line| line.trim_end() == line), "{words:?}");
+            assert_eq!(text.contains("--watch=x"), words.len() > form.len(), "{words:?}\n{text}");
+        }
+    }
+}
+
+/// A thing to watch stays one word in every language.
+#[test]
+fn things_to_watch_are_quoted() {
+    let hostile = "--watch=a=$(id) '\"; %h";
+    for (words, quoted) in [
+        (&["--k8s", "--target-label", "a=b"][..], r#"- "--watch=a=$$(id) '\"; %h""#),
+        (&["--compose"], r#"- "--watch=a=$$(id) '\"; %h""#),
+        (&["--systemd"], r#"--role watch "--watch=a=$$(id) '\"; %%h" --bus"#),
+        (&["--slurm", "--watch-host", "h"], r#"--role watch '--watch=a=$(id) '\''"; %h' --bus"#),
+        (&["--ssh", "l", "--watch-host", "h"], r#"--role watch '--watch=a=$(id) '\''"; %h' --bus"#),
+    ] {
+        let text = rendered(&[words, &[hostile]].concat()).unwrap();
+        assert!(text.contains(quoted), "{words:?}\n{text}");
     }
 }
 
@@ -66,6 +94,13 @@ fn flags_of_another_form_are_rejected() {
         &["--compose", "--target-label", "a=b"],
         &["--k8s", "--program", "/p"],
         &["--slurm", "--bus-host", "h"],
+        &["--ssh", "a", "--tls"],
+        &["--compose", "--client-certs"],
+        &["--slurm", "--creds"],
+        &["--systemd", "--creds"],
+        &["--compose", "--watch", "x", "--watch-host", "h"],
+        &["--slurm", "--watch", "x", "--watchers", "2"],
+        &["--k8s", "--watchers", "2"],
         &["--k8s", "--slurm"],
         &[],
     ] {
@@ -90,6 +125,13 @@ fn values_that_fit_no_form_are_rejected_with_the_flag() {
         (&["--slurm", "--allow-target", "$(id)"], "--allow-target"),
         (&["--ssh", "a,-oProxyCommand=id"], "--ssh"),
         (&["--ssh", "a,b,a"], "--ssh"),
+        (&["--k8s", "--watch", "mysqld"], "--target-label"),
+        (&["--slurm", "--watch", "mysqld"], "--watch-host"),
+        (&["--ssh", "a,b", "--watch", "x", "--watch-host", "b"], "--watch-host b"),
+        (&["--ssh", "a", "--watch", "x", "--watch-host=-oProxyCommand=id"], "--watch-host"),
+        (&["--compose", "--watch", "a.service"], "control groups"),
+        (&["--systemd", "--watch", "12"], "--watch"),
+        (&["--k8s", "--nkey", "SUA"], "--nkey"),
     ] {
         let error = rendered(words).unwrap_err();
         assert!(error.contains(flag), "{words:?}: {error}");

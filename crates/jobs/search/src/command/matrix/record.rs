@@ -2,23 +2,23 @@
 
 use super::Matrix;
 use crate::command::recall::recall;
+use crate::command::state;
 use crate::query::Query;
 use crate::spec::{EngineSpec, MatrixSpec, Place};
 use anyhow::Result;
 use plimsoll_core::assertion::Metric;
-use plimsoll_core::clock::{format_utc, wall_us};
+use plimsoll_core::clock::{format_utc, now_ns, wall_us};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::Pause;
 use plimsoll_core::secrets::without_address_secrets;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::health::{machine, rss_max_bytes};
 use plimsoll_engine::target::Target;
-use plimsoll_job::keeping::Finished;
+use plimsoll_job::keeping::{Finished, agents_of, judged};
 use plimsoll_job::output::lost_file;
 use plimsoll_job::postgres::{Address, is_address};
 use plimsoll_job::signals::Stopped;
 use plimsoll_job::tool;
-use plimsoll_record::resources::ResourcesResult;
 use plimsoll_record::search::{EngineRecord, QueryRecord, SearchResult, SizeRecord};
 use plimsoll_record::{AssertionResult, Generator, JobResults, Judge, RunRecord, TargetInfo};
 use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, Tally, assemble};
@@ -178,7 +178,7 @@ fn result(matrix: &Matrix<'_>) -> SearchResult {
                 repeat: query.repeat,
             })
             .collect(),
-        cells: matrix.state.cells.iter().map(|part| part.cell.clone()).collect(),
+        cells: matrix.parts().map(|part| part.cell.clone()).collect(),
         loads: matrix.state.loads.clone(),
         probes: matrix.state.probes.clone(),
         answers: matrix.state.answers.clone(),
@@ -203,19 +203,15 @@ fn sizes(matrix: &Matrix<'_>) -> Vec<SizeRecord> {
 ///
 /// # Errors
 /// When this program fails itself. That the record cannot be kept is reported, and is no reason not to print it.
-pub fn finish(
-    matrix: &mut Matrix<'_>,
-    stopped: Option<&Stopped>,
-    resources: Option<ResourcesResult>,
-) -> Result<Finished> {
-    let header = header(matrix);
-    let mut result = result(matrix);
-    let list = first_rows(matrix)?;
+pub fn finish(matrix: Matrix<'_>, stopped: Option<&Stopped>) -> Result<Finished> {
+    let header = header(&matrix);
+    let mut result = result(&matrix);
+    let list = first_rows(&matrix)?;
     result.recall = recall(&result.answers, &matrix.texts, &list)?;
-    let totals = matrix.state.totals(matrix.list.len());
+    let totals = state::totals(matrix.parts(), matrix.list.len());
     let cells = &result.cells;
     let window_s: f64 = cells.iter().flat_map(|cell| &cell.repeats).map(|one| one.window_s).sum();
-    let ending = Ending {
+    let mut ending = Ending {
         duration_s: Some(window_s),
         generator: Generator {
             cpu_s: cells.iter().map(|cell| cell.generator_cpu_s).sum(),
@@ -224,22 +220,33 @@ pub fn finish(
             rss_max_bytes: rss_max_bytes(),
             ..Generator::default()
         },
-        verdict: verdict(&result, stopped),
+        verdict: verdict(&result, matrix.state.cells.len(), stopped),
         warnings: warnings(&result, header.target.same_host),
         job_results: JobResults::of(result),
         ..Ending::default()
     };
+    let reports = agents_of(&mut ending.job_results, &mut ending.warnings);
     let mut record = whole(&header, &totals, window_s, ending);
+    judged(&mut record, &reports);
+    record.assertions = asserted(&matrix, &header);
+    let Matrix { state, watching, start_ns, .. } = matrix;
+    let resources = watching.finish_after(now_ns().saturating_sub(start_ns));
     resources.into_iter().for_each(|resources| record.job_results.put(resources));
-    record.assertions = asserted(matrix, &header);
-    let mut kept = matrix.state.folder.as_ref().map(|folder| folder.path().to_owned());
+    let Some(folder) = &state.folder else {
+        return Ok(Finished { record, folder: None, course: None });
+    };
     // One that was stopped stays unfinished on disk, so that it can be gone on with.
-    if let (Some(folder), None) = (&matrix.state.folder, stopped)
-        && let Err(error) = folder.finish(&record)
-    {
-        lost_file(&format!("the record could not be written: {error}"));
-        kept = None;
-    }
+    let written = match stopped {
+        None => folder.finish(&record).map_err(anyhow::Error::from),
+        Some(_) => amend(folder.path(), record.job_results.clone()).map_err(anyhow::Error::from),
+    };
+    let kept = match written {
+        Ok(()) => Some(folder.path().to_owned()),
+        Err(error) => {
+            lost_file(&format!("the record could not be written: {error:#}"));
+            None
+        }
+    };
     Ok(Finished { record, folder: kept, course: None })
 }
 
@@ -291,9 +298,9 @@ fn asserted(matrix: &Matrix<'_>, header: &RecordHeader) -> Vec<AssertionResult> 
     all
 }
 
-fn verdict(result: &SearchResult, stopped: Option<&Stopped>) -> Verdict {
+fn verdict(result: &SearchResult, done: usize, stopped: Option<&Stopped>) -> Verdict {
     if let Some(stopped) = stopped {
-        let (done, all) = (result.cells.len(), result.cells_planned());
+        let all = result.cells_planned();
         let reason = format!(
             "stopped {}, with {done} of {all} cells; the same command resumes there",
             stopped.during

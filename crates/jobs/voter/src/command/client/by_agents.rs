@@ -10,9 +10,13 @@ use anyhow::{Result, anyhow};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::voter::WriteCheck;
 use plimsoll_engine::run::RunEnd;
-use plimsoll_job::together::{Gathered, Part, gather, is_coordinator, trouble_of};
+use plimsoll_job::together::{
+    Gathered, Part, gather, is_coordinator, kept, part_title, trouble_of,
+};
 use plimsoll_job::usage::one_line;
 use plimsoll_record::voter::{ServerTimes, Totals, VoterProcess, VoterResult};
+use plimsoll_record::{JobResults, RunRecord};
+use plimsoll_report::forms::{Merged, Parts};
 use serde::{Deserialize, Serialize};
 
 /// Result of one part.
@@ -77,6 +81,32 @@ pub fn conclude(
         false => check_all(&mut result, before.rows.first(), after.first(), lacks),
     }
     Ok((result, trouble))
+}
+
+/// Puts the parts of calls that are over together. The rows are known to the coordinator alone.
+pub fn merge(record: &RunRecord, parts: &Parts) -> Option<Result<Merged, String>> {
+    let is_voter = matches!(record.job.as_str(), "voter" | "seek");
+    let whole = || {
+        let gathered: Gathered<VoterPart> = kept(parts)?;
+        let lacks = gathered.lacks();
+        let first = gathered.parts.first().ok_or_else(|| anyhow!("no record has a result"))?;
+        let (start_us, of_all) = (first.value.start_us, first.value.result.clone());
+        let (mut result, trouble) = sum(gathered, start_us)?;
+        result.agreed_start_us = of_all.agreed_start_us;
+        (result.key_range, result.shape, result.hosts) =
+            (of_all.key_range, of_all.shape, of_all.hosts);
+        result.check_reason = match is_voter {
+            true => "the rows were counted by the coordinator, and are in its record alone",
+            false => "hello only reads",
+        }
+        .to_owned();
+        let troubles = trouble.into_iter().chain(lacks).collect();
+        Ok(Merged { results: JobResults::of(result), troubles, ..Merged::default() })
+    };
+    // A search for a rate of votes has votes too.
+    let is_search = record.job == "seek" && record.job_results.voter().is_some();
+    let is_own = is_search || matches!(record.job.as_str(), "voter" | "hello");
+    is_own.then(|| whole().map_err(|error: anyhow::Error| one_line(&error)))
 }
 
 /// Compares the rows of each process with its votes. Those of a process that was lost cannot be compared, and the others can.
@@ -144,7 +174,7 @@ fn sum(gathered: Gathered<VoterPart>, start_us: u64) -> Result<(VoterResult, Opt
             (process.rows_before, process.rows_after) = (None, None);
         }
         add_up(&mut result, &own, &mut server)?;
-        trouble = trouble.or(part.trouble.map(|why| format!("agent {agent}: {why}")));
+        trouble = trouble.or(part.trouble.map(|why| format!("{}: {why}", part_title(&agent))));
     }
     result.server = ServerTimes::from(&server);
     result.totals = Totals::of(&result.processes);

@@ -1,6 +1,6 @@
 //! The highest rate of calls that holds a limit: the search of `plimsoll seek`, and the writes of all its parts checked.
 
-use super::{Before, Counted, MakeSessions, conclude, verdict, worn_out};
+use super::{Before, Counted, MakeSessions, by_agents, conclude, verdict, worn_out};
 use crate::command::task::Task;
 use crate::{VoterTally, Voting};
 use anyhow::Result;
@@ -15,6 +15,7 @@ use plimsoll_job::keeping::{JobEnd, Keeping, Staff};
 use plimsoll_job::method::unless_dead;
 use plimsoll_job::progress::{SearchProgress, Voice};
 use plimsoll_job::sought::Quest;
+use plimsoll_job::together::has_agents;
 use plimsoll_job::usage::usage;
 use plimsoll_wire::Protocol;
 use std::cell::RefCell;
@@ -120,9 +121,12 @@ pub fn search<P: Protocol, F: Fn() -> P + Sync>(
     let (tally, first_ns) = (parts.ended, parts.first_ns);
     // A search has no laps: each of its parts is a load of its own.
     let counted = Counted { tally, tuned: None, first_ns, trouble: None, laps: Vec::new() };
-    let (result, _) = conclude(task, before, &end, counted);
+    let (result, trouble) = match has_agents() {
+        true => by_agents::conclude(task, before, &end, counted)?,
+        false => conclude(task, before, &end, counted),
+    };
     let of_search = unless_dead(sought.verdict, &end);
-    let of_writes = verdict(task, &result, None, &end);
+    let of_writes = verdict(task, &result, trouble, &end);
     let judged = match of_writes {
         Some(own) if of_search.kind == VerdictKind::Valid || own.kind == VerdictKind::Void => own,
         _ => of_search,

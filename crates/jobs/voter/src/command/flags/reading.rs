@@ -281,7 +281,7 @@ impl BenchFlags {
 
     /// Returns true if each process of the run votes in a key range of its own. The coordinator and its processes agree on it.
     pub fn has_own_ranges(&self) -> bool {
-        self.own_range || has_processes()
+        self.own_range || (has_processes() && !self.is_of_search)
     }
 
     /// Threads of all parts together.
@@ -293,7 +293,7 @@ impl BenchFlags {
     fn check_part(&self, targets: &[String]) -> Result<()> {
         let part = self.part()?;
         let controls = "the number of calls in flight follows from all answers";
-        if self.auto_tune.is_some() || !self.seek.is_empty() {
+        if self.auto_tune.is_some() || (!self.seek.is_empty() && !self.is_of_search) {
             only_whole(part, "a load of --auto-tune or --seek", controls)?;
         }
         let has_start = self.start_at.is_some() || self.start_delay.is_some();
