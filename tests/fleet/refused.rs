@@ -2,7 +2,8 @@
 
 use super::{Fleet, record};
 use crate::certificates::Authority;
-use crate::process::{Ended, Place};
+use crate::process::{Ended, Place, until};
+use rustix::process::Signal;
 use std::time::Duration;
 
 /// One line on stderr that holds these words, within ten seconds, and no request at the target.
@@ -24,6 +25,27 @@ fn too_few_agents_are_counted_and_named() {
     let (bus, url) = (fleet.bus(), fleet.target.url.clone());
     let words = ["load", &url, "--agents", "3", "--bus", &bus, "--agents-within", "2s"];
     refused(&fleet, &fleet.place.run(words), 3, &["2 of 3 agents", ": a, b;", "plimsoll agent"]);
+}
+
+#[test]
+fn agents_of_another_run_are_named() {
+    let fleet = Fleet::of(Place::busy(), 2, &["null"]);
+    let (bus, url) = (fleet.bus(), fleet.target.url.clone());
+    let running = fleet.start(&["load", &url, "--rate", "50", "--duration", "60s"]);
+    until("load has begun", crate::process::PATIENCE, || fleet.target_requests() > 0);
+    let second = ["load", &url, "--agents", "2", "--bus", &bus, "--agents-within", "2s"];
+    let ended = fleet.place.run(second).expect(3);
+    let line = ended.stderr.trim_end();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(line.contains("0 of 2 agents answered"), "{line}");
+    assert!(line.contains("2 agents carry out another run (a, b): wait for its end, or"), "{line}");
+    running.signal(Signal::INT);
+    let whole = record(&running.wait(crate::process::PATIENCE));
+    assert!(whole["ledger"]["ok"].as_u64().unwrap() > 0, "{}", whole["ledger"]);
+    // They are free again, and a run that waits gets them.
+    let third =
+        ["load", &url, "--requests", "10", "--clients", "2", "--agents", "2", "--bus", &bus];
+    fleet.place.run(third).expect(0);
 }
 
 #[test]

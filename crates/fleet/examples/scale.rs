@@ -246,6 +246,7 @@ fn answer(agents: &[Agent], first: usize, bus: &Nats, call: &[u8]) -> Result<(),
             pid: 0,
             role: Role::Load,
             build: build(),
+            is_busy: false,
         };
         let _ = bus.publish(&subject, &serde_json::to_vec(&here)?);
     }

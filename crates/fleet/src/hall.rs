@@ -7,7 +7,10 @@ use plimsoll_core::clock::{SECOND_NS, now_ns};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::io;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -24,7 +27,7 @@ pub enum HallError {
     Bus(#[from] BusError),
     /// Not enough agents answered.
     #[error(
-        "{found} of {wanted} agents answered on the bus within {within_s} s{names}; start more of them: plimsoll agent --bus ..."
+        "{found} of {wanted} agents answered on the bus within {within_s} s{names}; {busy}start more of them: plimsoll agent --bus ..."
     )]
     TooFew {
         /// Number that answered.
@@ -35,11 +38,13 @@ pub enum HallError {
         within_s: u64,
         /// Names of those that answered, behind a colon.
         names: String,
+        /// Number and names of those that carry out another run, and that they could be waited for.
+        busy: String,
     },
     /// Not enough agents that watch answered.
     #[error(
-        "{found} of {wanted} agents that watch answered on the bus within {within_s} s{names}; start more of them: plimsoll agent \
-         --role watch --bus ..."
+        "{found} of {wanted} agents that watch answered on the bus within {within_s} s{names}; {busy}start more of them: plimsoll \
+         agent --role watch --bus ..."
     )]
     TooFewWatch {
         /// Number that answered.
@@ -50,6 +55,8 @@ pub enum HallError {
         within_s: u64,
         /// Names of those that answered, behind a colon.
         names: String,
+        /// Number and names of those that carry out another run, and that they could be waited for.
+        busy: String,
     },
     /// An agent runs another program.
     #[error(
@@ -177,7 +184,12 @@ pub fn find(
                 // No agent is started for it.
                 Role::Feed => false,
             };
-            if here.coordinator == own && is_wanted {
+            if here.coordinator != own {
+                continue;
+            }
+            if here.is_busy {
+                found.busy.insert(here.agent, here);
+            } else if is_wanted {
                 found.take(here, build, note)?;
             }
         }
@@ -198,6 +210,8 @@ struct Found {
     known: HashSet<u64>,
     /// Index of each by its name.
     names: HashMap<String, usize>,
+    /// Agents that carry out another run, by their numbers; some of them may have become free since.
+    busy: HashMap<u64, Here>,
 }
 
 impl Found {
@@ -250,23 +264,38 @@ impl Found {
 
     fn too_few(&self, wanted: Wanted) -> HallError {
         let role = if self.load < wanted.agents { Role::Load } else { Role::Watch };
-        let of_role = self.agents.iter().filter(|here| here.role == role);
-        let mut names: Vec<&str> = of_role.map(|here| here.name.as_str()).collect();
-        names.sort_by_cached_key(|name| natural(name));
-        let (found, within_s) = (names.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
-        let names = match names.is_empty() {
+        let free = names_of(self.agents.iter().filter(|here| here.role == role));
+        let is_still = |here: &&Here| here.role == role && !self.known.contains(&here.agent);
+        let busy = names_of(self.busy.values().filter(is_still));
+        let (found, within_s) = (free.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
+        let names = match free.is_empty() {
             true => String::new(),
-            false => format!(": {}", few(names.into_iter())),
+            false => format!(": {}", few(free.into_iter())),
+        };
+        let busy = match busy.len() {
+            0 => String::new(),
+            1 => format!("agent {} carries out another run: wait for its end, or ", busy[0]),
+            many => format!(
+                "{many} agents carry out another run ({}): wait for its end, or ",
+                few(busy.into_iter())
+            ),
         };
         match role {
             Role::Load | Role::Feed => {
-                HallError::TooFew { found, wanted: wanted.agents, within_s, names }
+                HallError::TooFew { found, wanted: wanted.agents, within_s, names, busy }
             }
             Role::Watch => {
-                HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names }
+                HallError::TooFewWatch { found, wanted: wanted.watchers, within_s, names, busy }
             }
         }
     }
+}
+
+/// The names of agents, in their order.
+fn names_of<'a>(agents: impl Iterator<Item = &'a Here>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = agents.map(|here| here.name.as_str()).collect();
+    names.sort_by_cached_key(|name| natural(name));
+    names
 }
 
 /// A list of names that stays short.
@@ -304,6 +333,63 @@ pub struct Called {
     pub inbox: Box<dyn Subscription>,
 }
 
+/// Calls of other coordinators while an agent carries out a run.
+pub struct Calls(Box<dyn Subscription>);
+
+/// Tells other coordinators that an agent carries out a run, until it is dropped.
+#[derive(Debug)]
+pub struct Engaged(Arc<AtomicBool>);
+
+impl Calls {
+    /// Answers calls of all coordinators but `own` as `here`, which is busy, in a thread of its own.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn answer_busy(
+        self,
+        bus: Arc<dyn Bus>,
+        fleet: FleetName,
+        here: Here,
+        own: u64,
+    ) -> io::Result<Engaged> {
+        /// Interval at which the thread looks whether the run is over.
+        const LOOK_EVERY: Duration = Duration::from_millis(500);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let engaged = Engaged(is_over.clone());
+        let answer = move || {
+            while !is_over.load(Ordering::Relaxed) {
+                match self.0.next(LOOK_EVERY) {
+                    Ok(None) => {}
+                    Ok(Some(message)) => match serde_json::from_slice(&message.payload) {
+                        Ok(Call { coordinator }) if coordinator != own => {
+                            let busy = Here { is_busy: true, ..here.clone() };
+                            answer_call(&*bus, &fleet, &busy, coordinator);
+                        }
+                        _ => {}
+                    },
+                    // A bus that has ended has no more calls.
+                    Err(_) => return,
+                }
+            }
+        };
+        std::thread::Builder::new().name("calls".to_owned()).spawn(answer)?;
+        Ok(engaged)
+    }
+}
+
+impl Drop for Engaged {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn answer_call(bus: &dyn Bus, fleet: &FleetName, here: &Here, coordinator: u64) {
+    let answer = Here { coordinator, ..here.clone() };
+    // A call that is not answered comes again.
+    let _ =
+        bus.publish(&fleet.answers(coordinator), &serde_json::to_vec(&answer).unwrap_or_default());
+}
+
 impl Waiting {
     /// Begins to listen.
     ///
@@ -327,7 +413,7 @@ impl Waiting {
         fleet: &FleetName,
         here: &Here,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Option<Called>, BusError> {
+    ) -> Result<Option<(Called, Calls)>, BusError> {
         /// Coordinators that are remembered.
         const REMEMBERED: usize = 1024;
         while !is_stopped() {
@@ -336,7 +422,8 @@ impl Waiting {
                 if self.answered.contains(&packet.from()) {
                     let first = message.payload.to_vec();
                     let coordinator = packet.from();
-                    return Ok(Some(Called { coordinator, first, inbox: self.inbox }));
+                    let called = Called { coordinator, first, inbox: self.inbox };
+                    return Ok(Some((called, Calls(self.calls))));
                 }
             }
             let Some(message) = self.calls.next(Duration::from_millis(20))? else { continue };
@@ -348,12 +435,7 @@ impl Waiting {
                 let excess = self.answered.len().saturating_sub(REMEMBERED);
                 self.answered.drain(..excess);
             }
-            let answer = Here { coordinator, ..here.clone() };
-            // A call that is not answered comes again.
-            let _ = bus.publish(
-                &fleet.answers(coordinator),
-                &serde_json::to_vec(&answer).unwrap_or_default(),
-            );
+            answer_call(bus, fleet, here, coordinator);
         }
         Ok(None)
     }

@@ -58,7 +58,7 @@ pub struct Call {
     pub coordinator: u64,
 }
 
-/// An agent that is free.
+/// An agent that answers a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Here {
     /// Number of the coordinator that is answered.
@@ -75,6 +75,9 @@ pub struct Here {
     pub role: Role,
     /// Program.
     pub build: Build,
+    /// True while it carries out another run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_busy: bool,
 }
 
 /// A file that a run reads.

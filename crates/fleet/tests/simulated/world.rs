@@ -338,5 +338,6 @@ fn here(agent: u64, index: u32) -> Here {
         pid: index,
         role: Role::Load,
         build: Build { tool: Tool::default(), program_sha256: String::new() },
+        is_busy: false,
     }
 }

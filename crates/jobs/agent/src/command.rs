@@ -144,6 +144,7 @@ impl AgentArgs {
             pid: std::process::id(),
             role: self.role.into(),
             build: build::own()?,
+            is_busy: false,
         };
         let fleet = &self.at.fleet;
         let waiting = Waiting::begin(&*bus, fleet, own)?;
@@ -156,7 +157,9 @@ impl AgentArgs {
         }
         let called = waiting.wait(&*bus, fleet, &here, &signals::is_stopped)?;
         let Some(called) = called else { return Ok(exit::FINE) };
+        let (called, calls) = called;
         let Called { coordinator, .. } = called;
+        let _engaged = calls.answer_busy(bus.clone(), fleet.clone(), here, coordinator)?;
         let post = Arc::new(AgentPost::start(bus, fleet, (own, &name), called, stop)?);
         if is_process {
             post.share_clock();

@@ -26,6 +26,7 @@ fn here(agent: u64, role: Role) -> Here {
         pid: 1,
         role,
         build: Build { tool: plimsoll_record::Tool::default(), program_sha256: String::new() },
+        is_busy: false,
     }
 }
 
