@@ -414,6 +414,8 @@ fn a_local_fleet_watches_and_protects_its_bus() {
         if guard.contains(&"--nkey") {
             words.extend(["--nkey", PUBLIC, "--bus-nkey", "client/nkey"]);
         }
+        // It is to be watched, and must be there.
+        let target = place.serve(&["null"]);
         let fleet = place.start(words);
         let text = fleet.wait_for("\n", SOON);
         let url = text.trim_end().strip_prefix("ready fleet ").unwrap().to_owned();
@@ -423,7 +425,6 @@ fn a_local_fleet_watches_and_protects_its_bus() {
         let line = said.split("to use it: plimsoll ").nth(1).unwrap().lines().next().unwrap();
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert!(words.contains(&"--watchers".to_owned()), "{line}");
-        let target = place.serve(&["null"]);
         let placed = Placed { place, target, agents: Vec::new(), _bus: fleet, url };
         placed.expect_run(&words, false, 2);
     }

@@ -106,9 +106,14 @@ fn waited_for_processor(pid: u32) -> Duration {
     Duration::from_nanos(waited_ns.max().unwrap_or_default())
 }
 
-/// Most memory of a running process that was resident so far, bytes; 0 if it has ended.
+/// Most memory of a running process that was resident so far, bytes; 0 if it has ended, or has not yet taken the place of the
+/// process that started it: for a moment behind its start it has the memory of that one.
 #[must_use]
 pub fn peak_bytes(pid: u32) -> u64 {
+    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    if program(&pid.to_string()).is_none_or(|own| Some(own) == program("self")) {
+        return 0;
+    }
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
@@ -156,6 +161,12 @@ mod tests {
         assert_eq!(ended.output, "30000000\nbad\n");
         assert!((30 << 20..200 << 20).contains(&ended.peak_bytes), "{ended:?}");
         drop(large);
+    }
+
+    #[test]
+    fn the_memory_of_the_process_that_starts_a_program_is_not_the_programs() {
+        // What a child has until its program is there: this one's.
+        assert_eq!(peak_bytes(std::process::id()), 0);
     }
 
     #[test]

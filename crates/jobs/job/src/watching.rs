@@ -91,6 +91,10 @@ fn wrong(watch: &Watch, error: &WatchError) -> anyhow::Error {
             let all: Vec<&str> = running.iter().map(String::as_str).collect();
             let near: Vec<&str> = similar(name, &all);
             match near.is_empty() {
+                // Another process of this name would have been found.
+                _ if all.contains(&name.as_str()) => {
+                    "; this process itself does not count: start the other one first".to_owned()
+                }
                 true => "; name a running program, a PID, or a control group".to_owned(),
                 false => format!("; similar programs run: {}", near.join(", ")),
             }
@@ -222,6 +226,9 @@ mod tests {
             wrong(&watch, &error).to_string(),
             "--watch db=postgre: no process is called 'postgre', and no control group has this path or unit; similar programs run: postgres"
         );
+        let running = vec!["plimsoll".to_owned()];
+        let own = WatchError::NotFound { name: "plimsoll".to_owned(), running };
+        assert!(wrong(&watch, &own).to_string().ends_with("start the other one first"));
     }
 
     #[test]
