@@ -14,6 +14,10 @@ use std::process::Command;
 pub const GLIBC: &str = "2.17";
 /// Separator of flags in `CARGO_ENCODED_RUSTFLAGS`.
 const UNIT: &str = "\u{1f}";
+/// Flags of the static binary. It finds no function of the C library by its name, as getrandom would by default; without the second
+/// flag random numbers came from `/dev/urandom`, which an empty root does not have.
+const STATIC: [&str; 2] =
+    ["-Ctarget-feature=+crt-static", "--cfg=getrandom_backend=\"linux_getrandom\""];
 
 /// A target of the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +127,7 @@ pub fn compile(sources: &Sources, toolbox: &Toolbox, target: &Target) -> Result<
         own.env(format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), &compiler);
         own.env(format!("CC_{name}"), &compiler);
     }
-    let fixed_flags = flags(sources, &["-Ctarget-feature=+crt-static"]);
+    let fixed_flags = flags(sources, &STATIC);
     run(own.args(["--target", &target.name]).env("CARGO_ENCODED_RUSTFLAGS", fixed_flags))
 }
 

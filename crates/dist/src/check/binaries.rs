@@ -79,11 +79,15 @@ pub fn identity(release: &Release<'_>) -> Result<String> {
         let modified = build.get("modified").and_then(Value::as_bool);
         ensure(modified == release.sources.modified, || format!("modified is {modified:?}"))?;
         let notes = output(Command::new("readelf").args(["--wide", "--notes"]).arg(&binary))?;
-        let id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: "));
-        described
-            .push(id.with_context(|| format!("{} has no build id", binary.display()))?.to_owned());
+        let id = build_id(&notes).with_context(|| format!("{} has no build id", binary.display()));
+        described.push(id?.to_owned());
     }
     Ok(format!("commit {}, build ids {}", release.sources.commit, described.join(" and ")))
+}
+
+/// The build id in what readelf prints of notes: in a line of its own, or behind the kind of the note.
+fn build_id(notes: &str) -> Option<&str> {
+    notes.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1.trim()))
 }
 
 fn run(release: &Release<'_>, binary: &Path) -> Result<String> {
@@ -122,4 +126,17 @@ pub fn in_empty_root(release: &Release<'_>) -> Result<String> {
     std::fs::set_permissions(root.path(), mode)?;
     room.run("/home", "/plimsoll", &["version"])?;
     room.load("/home", "/plimsoll")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_id_is_found_in_the_lines_of_each_readelf() {
+        let narrow = "  GNU  0x14\tNT_GNU_BUILD_ID\n    Build ID: 05ce2f\n";
+        let wide = "  GNU  0x14\tNT_GNU_BUILD_ID (unique)\t    Build ID: 05ce2f\n";
+        assert_eq!((build_id(narrow), build_id(wide)), (Some("05ce2f"), Some("05ce2f")));
+        assert_eq!(build_id("  GNU  0x10\tNT_GNU_ABI_TAG\n"), None);
+    }
 }
