@@ -29,7 +29,7 @@ pub fn ended(command: &mut Command) -> Result<Output> {
     command.output().with_context(|| {
         let name = command.get_program().to_string_lossy().into_owned();
         format!(
-            "'{name}' cannot be started; if it is missing, install it: .ci/tools {name}:PACKAGE"
+            "'{name}' cannot be started; if it is missing, run make dist or make dist-check, which install what they need"
         )
     })
 }
