@@ -76,8 +76,9 @@ fn honest(model: &Model, outcomes: &[Outcome], budget_s: f64) {
 fn targets_that_change_are_not_taken_for_others() {
     for plant in changing::all() {
         let outcomes = map(40, |seed| plant.search(seed, 300.0).0);
-        let right = outcomes.iter().filter(|o| o.is_right()).count() as f64 / 40.0;
-        assert!(right >= least(0.88, 40), "{}: {right}", plant.name);
+        let right = |o: &&changing::Outcome| o.is_unstable || o.names_a_line;
+        let right = outcomes.iter().filter(right).count() as f64 / 40.0;
+        assert!(right >= least(0.95, 40), "{}: {right}", plant.name);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The last step: contiguous runs closely below the line until one holds every limit.
 
+use super::enough::DRAINED;
 use super::finding::Event;
 use super::goal::Limit;
 use super::plant::Segment;
@@ -25,8 +26,9 @@ const MODEST_CAPACITY: f64 = 0.75;
 const MODEST_LINE: f64 = 0.95;
 const MODEST_INDEX: (f64, f64) = (2.0, 3.0);
 const MODEST_BLOCKS: f64 = 4.0;
-/// Share by which the next run is lower after one that broke a limit.
+/// Share by which the next run is lower after one that broke a limit, and most runs at a rate that holds.
 const MODEST_STEP: f64 = 0.8;
+const MODEST_RUNS: usize = 5;
 /// Most runs.
 const RUNS: usize = 8;
 /// Least share of the time for an interval; with less time left, none is tried.
@@ -130,7 +132,10 @@ impl Search<'_> {
         self.fit.map_or(f64::INFINITY, |(fit, _)| {
             let normal_ends = normal::quantile(0.5 + self.goal.confidence / 2.0);
             let wide = normal::quantile(1.0 - RARE) / normal_ends;
-            let lower = fit.estimate_per_s - wide * (fit.estimate_per_s - self.lower_end(&fit));
+            // Bursts of heavy tails look like a line that moves: there the wider interval, which is printed, counts.
+            let heavy = self.unevenness_of_completions() > 1.0;
+            let low = if heavy { self.with_drift(&fit).0 } else { self.lower_end(&fit) };
+            let lower = fit.estimate_per_s - wide * (fit.estimate_per_s - low);
             lower.max(0.0) * (1.0 + FAR)
         })
     }
@@ -183,32 +188,60 @@ impl Search<'_> {
         self.settle_s + LEAST_RUN as f64 * self.block_s + 2.0 * self.goal.limit_s
     }
 
-    /// Too little time is left for an interval, but enough to show that the limits hold at a rate well below the line.
+    /// Too little time is left for an interval, but enough to show that the limits hold at a rate well below the line. What is
+    /// left after that shows whether the target stays the same, and the rate is offered again: one run of a target with rare
+    /// and long services, or with a neighbour, may hold by chance.
     pub(super) fn certify_modestly(&mut self) -> Result<(), Stop> {
+        let mut rate_per_s = self.modest_rate_per_s();
+        let mut held = 0;
+        while self.left_s() >= self.modest_s() && held < MODEST_RUNS {
+            match self.run_modestly(rate_per_s)? {
+                Some(true) => held += 1,
+                Some(false) => (rate_per_s, held) = (MODEST_STEP * rate_per_s, 0),
+                None => break,
+            }
+            let look_s = self.capacity.map_or(0.0, |c| DRAINED * self.overload_s(c.per_s));
+            if self.left_s() >= look_s + self.modest_s() {
+                self.look_for_a_change()?;
+            }
+        }
+        Err(if self.fails_in_all_runs() { Stop::Infeasible } else { Stop::Budget })
+    }
+
+    /// Highest rate that a search without an interval may certify.
+    fn modest_rate_per_s(&self) -> f64 {
         let heavy = self.unevenness_of_completions() > 1.0;
         let times = if heavy { MODEST_INDEX.1 } else { MODEST_INDEX.0 };
         let by_capacity = self.line_by_capacity(times).unwrap_or(f64::INFINITY);
         let most = self.capacity.map_or(f64::INFINITY, |c| MODEST_CAPACITY * c.per_s);
-        let most = most.min(MODEST_LINE * by_capacity);
-        let mut rate_per_s = (MODEST * self.bracket.0).min(most);
+        (MODEST * self.bracket.0).min(most.min(MODEST_LINE * by_capacity))
+    }
+
+    /// A run at a rate well below the line, together with those at the same rate before. Returns whether all of them hold;
+    /// nothing if no request fell into it.
+    fn run_modestly(&mut self, rate_per_s: f64) -> Result<Option<bool>, Stop> {
         let around_s = self.settle_s + 2.0 * self.goal.limit_s;
-        while self.left_s() >= self.modest_s() && self.certified.is_none() {
-            let longest_s = (self.left_s() - around_s).min(MODEST_BLOCKS * self.block_s);
-            let blocks = (longest_s / self.block_s).floor().max(LEAST_RUN as f64);
-            let duration_s = round_to(self.settle_s + blocks * self.block_s, self.window_s);
-            let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
-            let skip = self.windows_in(self.settle_s);
-            let Some(run) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else { break };
-            self.curve.push(run);
-            self.runs.push(run);
-            let held = !self.starved(&trial) && self.holds(&run);
-            self.certified = held.then_some(run);
-            self.certified_last = held;
-            let seen = self.measured(&run);
-            self.tell(&Event::Certified { seen, held });
-            rate_per_s *= MODEST_STEP;
+        let longest_s = (self.left_s() - around_s).min(MODEST_BLOCKS * self.block_s);
+        let blocks = (longest_s / self.block_s).floor().max(LEAST_RUN as f64);
+        let duration_s = round_to(self.settle_s + blocks * self.block_s, self.window_s);
+        let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;
+        let skip = self.windows_in(self.settle_s);
+        let Some(mut run) = self.stretch(&trial, rate_per_s, skip, usize::MAX) else {
+            return Ok(None);
+        };
+        self.curve.push(run);
+        if let Some(before) = self.certified.take().and(self.runs.pop()) {
+            run.counts.add(&before.counts);
+            run.seconds += before.seconds;
+            run.at_s = before.at_s;
         }
-        Err(if self.fails_in_all_runs() { Stop::Infeasible } else { Stop::Budget })
+        self.runs.push(run);
+        let held = !self.starved(&trial) && self.holds(&run);
+        self.certified = held.then_some(run);
+        self.certified_last = held;
+        let seen = self.measured(&run);
+        self.tell(&Event::Certified { seen, held });
+        Ok(Some(held))
     }
 
     /// True if this many requests failed in all runs that no rate holds a limit.
@@ -238,5 +271,40 @@ impl Search<'_> {
         let seen = self.measured(&run);
         self.tell(&Event::Certified { seen, held });
         Ok(held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::seek::finding::{Finding, Verdict};
+    use crate::seek::made::{Made, goal};
+    use crate::seek::search::seek;
+
+    /// A search that is too short for an interval, with time left after its first run.
+    fn short(at: fn(f64) -> (f64, f64)) -> Finding {
+        seek(&mut Made::new(at), &goal(36.0), &mut |_| ())
+    }
+
+    #[test]
+    fn a_rate_that_a_short_search_certifies_is_offered_until_the_budget_is_over() {
+        let found = short(|_| (160.0, 200.0));
+        let run = found.certified.expect("a rate");
+        assert_eq!((found.verdict, found.interval_per_s), (Verdict::BudgetTooSmall, None));
+        assert!(run.rate_per_s < 140.0 && run.seconds > 8.0, "{run:?}");
+        assert!(found.elapsed_s > 28.0, "{}", found.elapsed_s);
+    }
+
+    #[test]
+    fn a_target_that_changes_after_the_first_run_of_a_short_search_is_unstable() {
+        let found = short(|at_s| if at_s < 26.0 { (160.0, 200.0) } else { (80.0, 100.0) });
+        let began_s = found.phases.last().map_or(0.0, |span| span.from_s);
+        assert!(
+            began_s < 19.0,
+            "the first run began at {began_s} s and was over before the change"
+        );
+        assert_eq!(found.verdict, Verdict::Drifting, "{}", found.reason);
+        assert!(found.certified.is_none() && found.reason.contains("slower"), "{}", found.reason);
+        let faster = short(|at_s| if at_s < 26.0 { (160.0, 200.0) } else { (800.0, 1000.0) });
+        assert_eq!(faster.verdict, Verdict::Drifting, "{}", faster.reason);
     }
 }

@@ -14,7 +14,7 @@ const USUAL: (f64, f64) = (0.95, 0.1);
 const DOUBLINGS: f64 = 5.0;
 const HALVINGS: f64 = 4.0;
 /// An overload and the wait until its backlog is worked off, over the overload.
-const DRAINED: f64 = 1.3;
+pub(super) const DRAINED: f64 = 1.3;
 /// Unevenness of completions with heavy tails, and how many looks that knowledge is worth: of 600 lognormal services with sigma
 /// 1.5 the variance over the squared mean is 3.7 to 11.4 in four of five cases, where 8.5 is right.
 const HEAVY_USUAL: (f64, f64) = (6.0, 3.0);

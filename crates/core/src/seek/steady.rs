@@ -143,6 +143,26 @@ impl Search<'_> {
         }
     }
 
+    /// Looks at the capacity once more. A target that changed ends the search: there is no time to find the line of another one.
+    pub(super) fn look_for_a_change(&mut self) -> Result<(), Stop> {
+        let Some(before) = self.capacity else { return Ok(()) };
+        let from_s = self.looked_s;
+        let after_per_s = match self.look_at_capacity(before.per_s)? {
+            Overload::Saturated(after) => {
+                self.looks.push((self.elapsed_s, after));
+                if !self.is_another(before, after) {
+                    self.looked_s = self.elapsed_s;
+                    return Ok(());
+                }
+                after.per_s
+            }
+            Overload::Beyond(per_s) => per_s,
+            Overload::Unknown => return Ok(()),
+        };
+        self.note_change(from_s, before.per_s, after_per_s);
+        Err(Stop::Unstable)
+    }
+
     /// Forgets what another target showed.
     fn forget_all(&mut self) {
         self.blocks.clear();
@@ -191,7 +211,7 @@ impl Search<'_> {
     }
 
     /// Returns the evidence of all looks at the capacity against a target that stayed the same, in words.
-    fn capacity_moved(&self) -> Option<String> {
+    pub(super) fn capacity_moved(&self) -> Option<String> {
         let looks = self.logs_of_looks();
         if looks.len() < LOOKS {
             return None;

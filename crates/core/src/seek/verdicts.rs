@@ -102,9 +102,10 @@ impl Search<'_> {
             ),
             Err(Stop::Unstable) => (Verdict::Drifting, self.what_changed()),
             Err(Stop::Budget) if self.is_founded() => self.verdict_at_the_end(),
-            Err(Stop::Budget) => {
-                (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline())
-            }
+            Err(Stop::Budget) => match self.capacity_moved() {
+                Some(reason) => (Verdict::Drifting, reason),
+                None => (Verdict::BudgetTooSmall, self.why_too_small() + self.about_the_headline()),
+            },
             Ok(()) => self.verdict_at_the_end(),
         }
     }
@@ -114,7 +115,11 @@ impl Search<'_> {
             return (Verdict::BudgetTooSmall, self.why_too_small());
         };
         if let Some(doubt) = self.doubt_below(fit.estimate_per_s) {
-            return (Verdict::BudgetTooSmall, format!("no line is reported: {doubt}"));
+            // A target that changed is a reason for late requests at low rates, and more time is no remedy.
+            return match self.unsteadiness().filter(|_| !self.non_monotone) {
+                Some(reason) => (Verdict::Drifting, reason),
+                None => (Verdict::BudgetTooSmall, format!("no line is reported: {doubt}")),
+            };
         }
         if self.non_monotone {
             return (
