@@ -96,7 +96,7 @@ sizing-zoo:
 seek-table: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write docs/seek.md
 
-# Comparisons of equal sides, of a planted difference and of a limited generator on real sockets; five hours on a machine that
+# Comparisons of equal sides, of a planted difference and of a limited generator on real sockets; about an hour on a machine that
 # nobody else uses. Writes its table into docs/ab.md.
 ab-sockets: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only ab --rounds $(or $(SESSIONS),20) --seconds 180 --write docs/ab.md

@@ -297,19 +297,8 @@ fn a_client_that_never_reads_does_not_hold_its_connection() {
 fn a_search_ends_with_a_run_at_the_certified_rate() {
     let place = Place::alone();
     let args = [
-        "rank",
-        "--budget",
-        "100s",
-        "-d",
-        "3",
-        "--scale",
-        "10",
-        "-i",
-        "1000",
-        "--slo",
-        "p95=100ms",
-        "--json",
-        "-",
+        "rank", "--budget", "48s", "--width", "20%", "-d", "2", "--scale", "10", "-i", "1000",
+        "--slo", "p95=40ms", "--json", "-",
     ];
     let (ended, stolen) = stolen_while(|| place.start(args).wait(Duration::from_secs(300)));
     let record = crate::record::Record::of(&ended);
@@ -323,9 +312,9 @@ fn a_search_ends_with_a_run_at_the_certified_rate() {
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let searched = number(&found["searched_rate_per_s"]);
     assert!((number(&runs[0]["requested_qps"]) / searched - 1.0).abs() < 1e-9);
-    // A run of 3 s is too short for a limit of 100 ms: the last one is as long as one that certifies a rate.
+    // A run of 2 s is too short for a budget of 48 s: the last one is as long as one that certifies a rate.
     let last = runs.last().unwrap();
-    assert!(number(&last["duration_secs"]) >= 8.0, "{last}");
+    assert!(number(&last["duration_secs"]) >= 4.0, "{last}");
     // The last run is the headline; if it missed, no rate is certified.
     let held = last["held"].as_bool().unwrap();
     let text = place.run(["report"]).expect(0).stdout;
@@ -344,7 +333,7 @@ fn a_search_ends_with_a_run_at_the_certified_rate() {
     let text = place.run(["report", "--format", "benchpress"]).expect(0).stdout;
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["metrics"]["target_percentile"], "95p");
-    assert_eq!(report["metrics"]["target_latency_msec"].as_f64(), Some(100.0));
+    assert_eq!(report["metrics"]["target_latency_msec"].as_f64(), Some(40.0));
 }
 
 #[test]

@@ -99,12 +99,17 @@ impl Events {
     }
 }
 
+/// The end of the time axis in an event, if it has a new one.
+fn last_second(columns: &serde_json::Value) -> Option<f64> {
+    columns["arrays"]["t"].as_array()?.last()?.as_f64()
+}
+
 #[test]
 fn the_page_follows_the_run_and_becomes_the_report() {
-    let place = Place::new();
+    // The page has what the generator leaves: where others keep all cores busy, it shows no second before the end.
+    let place = Place::quiet();
     let target = place.serve(&["queue", "--servers", "4", "--error-every", "20"]);
-    // Long enough for three seconds to be seen on a machine that has much else to do.
-    let flags = ["--duration=20s", "--live", "--html=report.html", "--json=r.json"];
+    let flags = ["--duration=12s", "--live", "--html=report.html", "--json=r.json"];
     let followed = start(&place, &target.url, &flags);
     let address = format!("http://{}", followed.host);
     for path in ["/", "/events", "/?token=00000000000000000000000000000000"] {
@@ -124,7 +129,13 @@ fn the_page_follows_the_run_and_becomes_the_report() {
                 events = followed.follow(&Followed::events(&page));
                 columns.clear();
             }
-            "columns" => columns.push(serde_json::from_str::<serde_json::Value>(&data).unwrap()),
+            "columns" => {
+                let read: serde_json::Value = serde_json::from_str(&data).unwrap();
+                // A second may come again when a late reply has changed it; only new ones count.
+                if columns.is_empty() || last_second(&read).is_some() {
+                    columns.push(read);
+                }
+            }
             _ => {}
         }
         last = if id.is_empty() { last } else { id };
@@ -132,8 +143,8 @@ fn the_page_follows_the_run_and_becomes_the_report() {
     assert!(page.contains("connect-src 'self'") && page.contains("id=\"plot-throughput\""));
     assert_eq!(columns[0]["reset"], true);
     let from: Vec<u64> = columns[1..].iter().map(|one| one["from"].as_u64().unwrap()).collect();
-    assert!(from[0] < from[1], "{from:?}");
-    assert!(columns[2]["arrays"]["t"].as_array().is_some_and(|t| !t.is_empty()), "{}", columns[2]);
+    assert!(from[0] > 0 && from[0] <= from[1], "{from:?}");
+    assert!(last_second(&columns[1]) < last_second(&columns[2]), "{columns:#?}");
     // A lost connection resumes, by the event that was seen last.
     drop(events);
     let mut events = followed.follow(&format!("{}&last={last}", Followed::events(&page)));

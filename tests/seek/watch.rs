@@ -10,7 +10,7 @@ use std::time::Duration;
 const FOUR_SERVERS: [&str; 5] = ["queue", "--servers", "4", "--service", "exponential:4ms"];
 const LINE_PER_S: f64 = 815.2;
 /// When the target gets faster, s.
-const FASTER_AFTER_S: u64 = 28;
+const FASTER_AFTER_S: u64 = 36;
 
 fn set_speed(target: &Target, factor: &str) -> (u16, String) {
     let url = format!("{}/_speed?factor={factor}", target.url.trim_end_matches('/'));
@@ -28,7 +28,7 @@ fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
     let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--over-time", "--json", "-"];
     let (ended, stolen) = stolen_while(|| {
         let running =
-            place.start(args.into_iter().chain(["--budget", "96s", "--start-rate", "400"]));
+            place.start(args.into_iter().chain(["--budget", "104s", "--start-rate", "400"]));
         std::thread::sleep(Duration::from_secs(FASTER_AFTER_S));
         assert_eq!(set_speed(&target, "1.5"), (200, r#"{"speed":1.5}"#.to_owned()));
         std::thread::sleep(Duration::from_secs(40));

@@ -188,8 +188,8 @@ impl Search<'_> {
         self.settle_s + LEAST_RUN as f64 * self.block_s + 2.0 * self.goal.limit_s
     }
 
-    /// Too little time is left for an interval, but enough to show that the limits hold at a rate well below the line. What is
-    /// left after that shows whether the target stays the same, and the rate is offered again: one run of a target with rare
+    /// Too little time is left for an interval, but enough to show that the limits hold at a rate well below the line. The
+    /// time that is left then shows whether the target stays the same, and the rate is offered again: one run of a target with rare
     /// and long services, or with a neighbour, may hold by chance.
     pub(super) fn certify_modestly(&mut self) -> Result<(), Stop> {
         let mut rate_per_s = self.modest_rate_per_s();
