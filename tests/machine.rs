@@ -1,5 +1,5 @@
 //! Places on the machine: tests that share it come first, a few for each core at once, and more while it is idle; then tests that measure
-//! time and use little of it, one for each core and one more; and at last those that need all of it.
+//! time and use little of it, two for each core; and at last those that need all of it.
 
 mod idle;
 
@@ -15,6 +15,8 @@ const PLACES_PER_CORE: usize = 4;
 /// Places beyond those, for each core, while the machine is idle for this share of a second: all that run wait for something.
 const MORE_PER_CORE: usize = 3;
 const IDLE: f64 = 0.25;
+/// Tests for each core that measure time and leave most of a core idle.
+const QUIET_PER_CORE: usize = 2;
 /// Places of a test that keeps a core busy.
 const BUSY: usize = 3;
 /// Time after the start in which no test has the machine for itself: those that share it come one after the other.
@@ -114,8 +116,8 @@ impl Share {
         Self::of(Kind::Places(wanted))
     }
 
-    /// For a test that measures time with a load that leaves most of a core idle: others like it run beside it, one for each core
-    /// and one more, and no test that shares. Waits until those are done; the first that comes begins first.
+    /// For a test that measures time with a load that leaves most of a core idle: others like it run beside it, two for each core,
+    /// and no test that shares. Waits until those are done; the first that comes begins first.
     pub fn quiet() -> Self {
         assert!(!HAS_SHARE.replace(true), "this test has a share of the machine already");
         let mut users = lock();
@@ -124,7 +126,7 @@ impl Share {
         while is_beginning()
             || users.is_taken
             || users.places + users.wait_to_share > 0
-            || users.quiet > cores()
+            || users.quiet >= QUIET_PER_CORE * cores()
             || users.quiet_turns.1 != turn
         {
             users = wait(users);

@@ -35,8 +35,8 @@ impl Place {
         Self { dir: tempfile::tempdir().unwrap(), _share: share }
     }
 
-    /// For a test whose result depends on time, with a load that leaves most of a core idle: only others like it run meanwhile, one for
-    /// each core and one more.
+    /// For a test whose result depends on time, with a load that leaves most of a core idle: only others like it run meanwhile, two for
+    /// each core.
     pub fn quiet() -> Self {
         let share = Share::quiet();
         Self { dir: tempfile::tempdir().unwrap(), _share: share }

@@ -92,7 +92,7 @@ fn a_known_line_is_found_within_what_the_interval_says() {
 fn a_limit_below_the_floor_is_infeasible() {
     let place = Place::quiet();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
-    let ended = seek(&place, &target, &["--slo", "p95=5ms", "--budget", "90s"]);
+    let ended = seek(&place, &target, &["--slo", "p95=5ms", "--budget", "60s"]);
     let record = found(&ended.expect(2));
     assert_eq!(record.verdict(), "infeasible");
     assert!(record.0["seek"]["certified_rate_per_s"].is_null());

@@ -31,7 +31,7 @@ fn fbench_clients() {
     place.file("q.txt", "/a\n");
     let url = target.url.as_str();
     let block = ["fbench", "-n", "2", "-q", "q.txt", "-s", "1", "host", "1"];
-    expect_pairs(&place, &["--a", url, "--b", url, "--budget", "50s"], &block, "rate");
+    expect_pairs(&place, &["--a", url, "--b", url, "--budget", "36s"], &block, "rate");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn votes() {
     let target = place.serve(&["voter"]);
     let url = target.url.as_str();
     let block = ["voter", "VSD", "--rate", "500", "--duration", "1s"];
-    let sides = ["--a", url, "--b", url, "--on", "p50", "--budget", "60s"];
+    let sides = ["--a", url, "--b", url, "--on", "p50", "--budget", "42s"];
     let record = expect_pairs(&place, &sides, &block, "p50");
     // Each block has telephones of its own, so that no vote is rejected.
     assert_eq!(record.count("/ledger/failed/app"), 0);
@@ -69,7 +69,7 @@ fn ranking_at_a_fixed_rate() {
     let target = place.serve(&["rank", "--scale", "9"]);
     let url = &format!("rank://{}:{}", target.host, target.port);
     let block = ["rank", "-q", "20", "-d", "1", "-w", "0"];
-    expect_pairs(&place, &["--a", url, "--b", url, "--budget", "40s"], &block, "p95");
+    expect_pairs(&place, &["--a", url, "--b", url, "--budget", "30s"], &block, "p95");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn two_search_engines() {
     let place = Place::new();
     let block =
         ["search", "--sizes", "100kB", "--users", "1", "--duration", "300ms", "--warmup", "100ms"];
-    let sides = ["--a", "index", "--b", "scan", "--on", "rate", "--budget", "120s"];
+    let sides = ["--a", "index", "--b", "scan", "--on", "rate", "--budget", "80s"];
     expect_pairs(&place, &sides, &block, "rate");
 }
 

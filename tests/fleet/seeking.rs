@@ -64,7 +64,8 @@ fn agents_find_a_known_line_and_each_follows_the_same_search() {
     if record.was_held_up(stolen) {
         return;
     }
-    ended.expect(0);
+    // In a minute one search in a few certifies no rate.
+    ended.expect(if record.0["seek"]["certified_rate_per_s"].is_null() { 3 } else { 0 });
     let estimate = record.number("/seek/estimate_per_s");
     eprintln!("estimate {estimate:.1}");
     assert!((estimate / LINE_PER_S - 1.0).abs() < 0.25, "{estimate}");
@@ -115,7 +116,7 @@ fn blocks_of_a_comparison_are_runs_of_the_agents() {
     let fleet =
         Fleet::of(Place::quiet(), 2, &["queue", "--servers", "0", "--service", "fixed:2ms"]);
     let (url, bus) = (fleet.target.url.clone(), fleet.bus());
-    let sides = ["ab", "--a", &url, "--b", &url, "--budget", "60s", "--json", "-", "--on", "p50"];
+    let sides = ["ab", "--a", &url, "--b", &url, "--budget", "42s", "--json", "-", "--on", "p50"];
     let job = ["--", "load", "--rate", "200", "--agents", "2", "--bus", &bus];
     let ended = fleet.place.run([&sides[..], &job[..]].concat());
     assert!([Some(0), Some(3)].contains(&ended.code), "{}", ended.stderr);
