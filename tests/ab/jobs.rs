@@ -31,7 +31,7 @@ fn fbench_clients() {
     place.file("q.txt", "/a\n");
     let url = target.url.as_str();
     let block = ["fbench", "-n", "2", "-q", "q.txt", "-s", "1", "host", "1"];
-    expect_pairs(&place, &["--a", url, "--b", url, "--budget", "36s"], &block, "rate");
+    expect_pairs(&place, &["--a", url, "--b", url, "--budget", "44s"], &block, "rate");
 }
 
 #[test]
