@@ -277,7 +277,7 @@ fn a_queue_of_rows_ends_the_run() {
 
 #[test]
 fn assertions_set_the_exit_code_and_are_kept() {
-    let (place, server) = (Place::new(), Server::ok());
+    let (place, server) = (Place::quiet(), Server::ok());
     place.file("q.txt", "/a\n/slow\n");
     let classes = ["--queries", "q.txt", "--class", "a=/a", "--class", "b=/slow"];
     let run = |assertions: &[&str], code: i32| {
@@ -300,13 +300,8 @@ fn assertions_set_the_exit_code_and_are_kept() {
     assert_eq!(results[0]["actual"], 20.0);
     let url = server.url();
     let args = ["load", &url, "--requests", "20", "--no-record", "--assert", "global max < 1us"];
-    let ended = place.run(args);
-    // On a machine with much else to do twenty requests of a millisecond may be the generator's own lag, and the page says both.
-    let begin = match ended.code {
-        Some(3) => "Result     NOT VALID: generator-limited; MISSED global max < 0.001ms: ",
-        _ => "Result     MISSED global max < 0.001ms: ",
-    };
-    assert!(matches!(ended.code, Some(2 | 3)) && ended.stdout.starts_with(begin), "{ended:?}");
+    let text = place.run(args).expect(2).stdout;
+    assert!(text.starts_with("Result     MISSED global max < 0.001ms: "), "{text}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_receiver_that_comes_back_has_the_sums_of_the_whole_run() {
 
 #[test]
 fn secrets_of_a_receiver_are_in_no_output() {
-    let place = Place::new();
+    let place = Place::quiet();
     let server = Server::start(|seen| {
         // A receiver that repeats what it was sent.
         let text = seen.text();
@@ -117,9 +117,7 @@ fn secrets_of_a_receiver_are_in_no_output() {
         }
     }
     let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Where the receiver of this test gets no core for a second, its reply comes too late to be read.
-    let reasons = ["status 401 Unauthorized", "no reply in time"];
-    assert!(reasons.iter().any(|why| said.contains(&format!("were lost ({why}"))), "{said}");
+    assert!(said.contains("were lost (status 401 Unauthorized"), "{said}");
 }
 
 #[test]
