@@ -48,6 +48,8 @@ fn is_quick(flood: &Flood) -> bool {
         "frames of 2^32 - 1 bytes",
         "requests whose replies are not read",
         "calls whose answers are not read",
+        "tokens guessed without end",
+        "scrapes whose replies are not read",
     ]
     .contains(&flood.name)
 }
@@ -70,4 +72,9 @@ fn the_ranking_server_withstands_floods() {
 #[test]
 fn the_voter_database_withstands_floods() {
     play("serve voter", is_quick);
+}
+
+#[test]
+fn the_live_page_of_a_run_withstands_floods() {
+    play("load --live", is_quick);
 }

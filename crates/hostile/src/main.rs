@@ -66,7 +66,11 @@ impl Arguments {
 
 fn program() -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os("PLIMSOLL") {
-        return Ok(named.into());
+        // It is started in other folders.
+        let path = PathBuf::from(named);
+        return path
+            .canonicalize()
+            .map_err(|error| format!("PLIMSOLL={}: {error}", path.display()));
     }
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let beside = own.with_file_name("plimsoll");

@@ -136,3 +136,23 @@ pub fn expectations(ground: &Ground<'_>) {
         }
     }
 }
+
+/// Pages and events asked for with tokens that are guessed.
+pub fn guesses(ground: &Ground<'_>) {
+    let guesses: String = (0..200u64)
+        .map(|n| {
+            let token = plimsoll_core::rng::splitmix64(n);
+            format!(
+                "GET /?token={token:032x} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n\
+                 GET /events?token={token:032x} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+            )
+        })
+        .collect();
+    ground.on_threads(8, || ground.pour(b"", guesses.as_bytes()));
+}
+
+/// Scrapes, which need no token, one behind the other.
+pub fn unread_scrapes(ground: &Ground<'_>) {
+    let scrape = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    ground.on_threads(32, || ground.pour(b"", scrape));
+}

@@ -1,10 +1,9 @@
 //! Requests of the search APIs that are small to send and large to answer.
 
-use super::Ground;
+use super::{Endpoint, Ground};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -262,6 +261,6 @@ pub fn nested_documents(ground: &Ground<'_>) {
 ///
 /// # Errors
 /// Anything but a reply of status 200.
-pub fn honest(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
-    super::get(address, "/state/v1/health", patience)
+pub fn honest(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
+    super::get(endpoint, "/state/v1/health", patience)
 }

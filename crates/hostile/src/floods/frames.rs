@@ -1,8 +1,8 @@
 //! Floods of HTTP/2, of VoltDB's protocol and of the ranking server's frames.
 
-use super::Ground;
+use super::{Endpoint, Ground};
 use std::io::Read;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 /// A frame of HTTP/2.
@@ -158,9 +158,9 @@ fn call(procedure: &str) -> Vec<u8> {
 ///
 /// # Errors
 /// When it is not answered.
-pub fn volt(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
+pub fn volt(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
     use std::io::Write;
-    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    let mut stream = TcpStream::connect_timeout(&endpoint.address, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.write_all(&[login(), call("@Ping")].concat())?;
     let mut length = [0; 4];

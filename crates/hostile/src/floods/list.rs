@@ -1,7 +1,6 @@
 //! All floods, by server.
 
-use super::{Flood, attacks, bodies, frames, get};
-use std::net::SocketAddr;
+use super::{Endpoint, Flood, Honest, attacks, bodies, frames, get};
 use std::time::Duration;
 
 /// Memory of the servers that answer without data.
@@ -11,16 +10,20 @@ const WAITING: u64 = 700 << 20;
 /// Memory of the search server: bodies and replies have 512 MiB each, and the process what it has without them.
 const SEARCH: u64 = 1_500 << 20;
 
-fn at_root(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
-    get(address, "/", patience)
+fn at_root(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
+    get(endpoint, "/", patience)
 }
 
-fn at_stats(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
-    get(address, "/_stats", patience)
+fn at_stats(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
+    get(endpoint, "/_stats", patience)
 }
 
-fn at_api(address: SocketAddr, patience: Duration) -> std::io::Result<()> {
-    get(address, "/api/1.0/?Procedure=@Ping", patience)
+fn at_api(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
+    get(endpoint, "/api/1.0/?Procedure=@Ping", patience)
+}
+
+fn at_page(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
+    get(endpoint, &format!("/?token={}", endpoint.token), patience)
 }
 
 type Attack = (&'static str, fn(&super::Ground<'_>));
@@ -76,18 +79,32 @@ const OF_RANK: [Attack; 2] = [
     ("requests whose replies are not read", frames::rank_unread_replies),
 ];
 
+/// Floods of a live page alone, by a client without the token.
+const OF_LIVE: [Attack; 2] = [
+    ("tokens guessed without end", attacks::guesses),
+    ("scrapes whose replies are not read", attacks::unread_scrapes),
+];
+
+/// A run with a live page; its target is a server of its own.
+const LIVE: &str = "load --live --rate 200 --duration 1h --no-record";
+
 /// All floods.
 #[must_use]
 pub fn all() -> Vec<Flood> {
     let make = |server, honest, port, memory_max| {
-        move |&(name, attack): &Attack| Flood { server, name, attack, honest, port, memory_max }
+        move |&(name, attack): &Attack| {
+            let is_nice = server == LIVE;
+            Flood { server, name, attack, honest, is_nice, port, memory_max }
+        }
     };
-    let null = make("serve null", at_root as fn(SocketAddr, Duration) -> _, 0, WAITING);
+    let null = make("serve null", at_root as Honest, 0, WAITING);
     let queue = make("serve queue --servers 2 --service exponential:1ms", at_root, 0, WAITING);
     let search = make("serve search", bodies::honest, 0, SEARCH);
     let rank = make("serve rank --scale 8", at_stats, 1, SMALL + (1 << 30));
     let voter = make("serve voter --http-port 0", at_api, 1, WAITING);
     let volt = make("serve voter", frames::volt, 0, WAITING + (300 << 20));
+    // Its thread leaves all processors to the run, and would be left none by a flood of the same machine.
+    let live = make(LIVE, at_page, 0, SMALL);
     let mut all: Vec<Flood> = Vec::new();
     all.extend(HTTP.iter().map(null));
     all.extend(HTTP.iter().map(queue));
@@ -95,5 +112,6 @@ pub fn all() -> Vec<Flood> {
     all.extend(HTTP.iter().chain(&OF_RANK).map(rank));
     all.extend(HTTP.iter().map(voter));
     all.extend(OF_VOTER.iter().map(volt));
+    all.extend(HTTP.iter().chain(&OF_LIVE).map(live));
     all
 }

@@ -1,18 +1,20 @@
-//! Floods that protocols allow, and servers of plimsoll that meet them while an honest client asks as well.
+//! Floods that protocols allow, and servers of plimsoll, also that of the live page, that meet them while an honest client asks as well.
 
 mod attacks;
 mod bodies;
 mod frames;
 mod list;
+mod served;
 
 pub use list::all;
+pub use served::Endpoint;
 
-use crate::process::{peak_bytes, unprintable};
+use crate::process::unprintable;
 use plimsoll_core::clock::now_ns;
-use std::io::{BufRead, BufReader, Read, Write};
+use served::Served;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -21,17 +23,22 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Time after which a blocked write of an attacker looks whether the flood is over.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// A request of an honest client, and the longest wait for each of its answers.
+pub type Honest = fn(&Endpoint, Duration) -> std::io::Result<()>;
+
 /// A server, what floods it, and what must hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
-    /// Arguments of plimsoll that start the server.
+    /// Arguments of plimsoll that start the server, or a run with a live page.
     pub server: &'static str,
     /// The flood itself.
     pub name: &'static str,
     /// Sends it until the ground says that it is over.
     pub attack: fn(&Ground<'_>),
     /// One request of an honest client, which waits for each answer no longer than it is given.
-    pub honest: fn(SocketAddr, Duration) -> std::io::Result<()>,
+    pub honest: Honest,
+    /// True if the flood leaves the processors of this machine to the process.
+    pub is_nice: bool,
     /// Index of the address in the ready line.
     pub port: usize,
     /// Most memory that the server may have, bytes.
@@ -161,28 +168,31 @@ impl Flood {
         measure: Measure,
     ) -> std::io::Result<Withstood> {
         let Measure { seconds, connections, patience } = measure;
-        let mut served = Served::start(program, place, self.server)?;
-        let Some(address) = served.addresses.get(self.port).copied() else {
-            return Err(std::io::Error::other(format!(
-                "no address {} in its ready line",
-                self.port
-            )));
+        let served = Served::start(program, place, self.server)?;
+        let Some(endpoint) = served.endpoints.get(self.port).cloned() else {
+            return Err(std::io::Error::other(format!("no address {} of it", self.port)));
         };
         let over = AtomicBool::new(false);
-        let ground = Ground { address, connections, over: &over };
+        let ground = Ground { address: endpoint.address, connections, over: &over };
         let mut found = Withstood::default();
         std::thread::scope(|scope| {
-            scope.spawn(|| (self.attack)(&ground));
+            scope.spawn(|| {
+                if self.is_nice {
+                    // Of this thread and those that it starts.
+                    let _ = rustix::process::nice(19);
+                }
+                (self.attack)(&ground);
+            });
             let until_ns = now_ns() + u64::from(seconds) * 1_000_000_000;
             while now_ns() < until_ns || found.asked == 0 {
                 std::thread::sleep(PAUSE);
-                found.ask(self.honest, address, patience);
+                found.ask(self.honest, &endpoint, patience);
             }
             found.peak_bytes = served.peak_bytes();
             over.store(true, Ordering::Relaxed);
         });
         // It serves on when the flood is over.
-        found.ask(self.honest, address, patience);
+        found.ask(self.honest, &endpoint, patience);
         found.peak_bytes = found.peak_bytes.max(served.peak_bytes());
         let asked_ns = now_ns();
         (found.ended_well, found.output) = served.end(patience);
@@ -216,15 +226,10 @@ impl Flood {
 }
 
 impl Withstood {
-    fn ask(
-        &mut self,
-        honest: fn(SocketAddr, Duration) -> std::io::Result<()>,
-        address: SocketAddr,
-        patience: Duration,
-    ) {
+    fn ask(&mut self, honest: Honest, endpoint: &Endpoint, patience: Duration) {
         let start_ns = now_ns();
         self.asked += 1;
-        match honest(address, patience) {
+        match honest(endpoint, patience) {
             Ok(()) => {
                 self.answered += 1;
                 self.longest = self.longest.max(Duration::from_nanos(now_ns() - start_ns));
@@ -238,73 +243,17 @@ impl Withstood {
 ///
 /// # Errors
 /// Anything but a reply of status 200.
-pub fn get(address: SocketAddr, path: &str, patience: Duration) -> std::io::Result<()> {
+pub fn get(endpoint: &Endpoint, path: &str, patience: Duration) -> std::io::Result<()> {
+    let address = endpoint.address;
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
-    stream.write_all(
-        format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").as_bytes(),
-    )?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut reply = [0; 12];
     stream.read_exact(&mut reply)?;
     if &reply == b"HTTP/1.1 200" {
         return Ok(());
     }
     Err(std::io::Error::other(String::from_utf8_lossy(&reply).into_owned()))
-}
-
-/// A server of plimsoll.
-struct Served {
-    child: Child,
-    addresses: Vec<SocketAddr>,
-}
-
-impl Served {
-    fn start(program: &Path, place: &Path, line: &str) -> std::io::Result<Self> {
-        let mut command = Command::new(program);
-        command.args(line.split(' ')).current_dir(place);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
-        let Some(stdout) = child.stdout.as_mut() else {
-            return Err(std::io::Error::other("no output"));
-        };
-        let mut ready = String::new();
-        BufReader::new(stdout).read_line(&mut ready)?;
-        let behind_scheme =
-            |word: &str| word.split_once("://").and_then(|(_, rest)| rest.trim().parse().ok());
-        let addresses = ready.split(' ').filter_map(behind_scheme).collect();
-        Ok(Self { child, addresses })
-    }
-
-    fn peak_bytes(&self) -> u64 {
-        peak_bytes(self.child.id())
-    }
-
-    /// Asks it to end; returns whether it ran until then and exited with code 0 in time, and what it had printed.
-    fn end(&mut self, patience: Duration) -> (bool, String) {
-        let ran = matches!(self.child.try_wait(), Ok(None));
-        if let Some(pid) =
-            rustix::process::Pid::from_raw(self.child.id().cast_signed()).filter(|_| ran)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
-        let until_ns = now_ns() + patience.as_nanos() as u64;
-        while matches!(self.child.try_wait(), Ok(None)) && now_ns() < until_ns {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let ended = matches!(self.child.try_wait(), Ok(Some(status)) if status.success());
-        let _ = self.child.kill();
-        let mut output = String::new();
-        if let Some(errors) = self.child.stderr.as_mut() {
-            let _ = errors.read_to_string(&mut output);
-        }
-        (ran && ended, output)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
