@@ -166,3 +166,20 @@ fn the_button_of_a_live_page_stops_a_real_run() {
     assert!(ended.stdout.contains("partial"), "{}", ended.stdout);
     browser.wait_for("document.querySelector('.verdict').className.includes('verdict-partial')");
 }
+
+#[test]
+fn a_live_page_that_stands_still_says_so() {
+    let mut browser = chromium();
+    let place = Place::new();
+    let target = place.serve(&["null"]);
+    let run = place.start(["load", &target.url, "--rate=100", "--duration=600s", "--live"]);
+    browser.go(&address(&run));
+    browser.wait_for(&format!("{LAST} >= 1"));
+    // The process gets no time, as the thread of the page does where other programs keep all processors busy.
+    run.signal(Signal::STOP);
+    browser.wait_for("document.querySelector('.live')?.textContent === 'nothing new for 15 s'");
+    let why = browser.value("document.querySelector('.live').title");
+    assert!(why.as_str().unwrap().contains("no time for its page"), "{why}");
+    run.signal(Signal::CONT);
+    browser.wait_for("document.querySelector('.live')?.textContent === 'live'");
+}

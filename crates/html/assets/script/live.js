@@ -2,19 +2,40 @@
 
 let live = null;
 
+/** Seconds without anything new after which the page says so, and says so again. In a long run some pass between two updates. */
+const SILENT_S = 15;
+const SILENCE = "The run has nothing new, or this machine has no time for its page: the page comes after everything else, so that the run is not slowed down.";
+
 /** Follows the run if the page is a live one. */
 function follow(store) {
   const address = page.dataset.live;
   if (!address || live) return;
-  live = { address, store, lastId: "", heard: [], hasEnded: false };
+  live = { address, store, lastId: "", heard: [], hasEnded: false, newsAt: performance.now() };
   const state = make("span", "live");
   state.role = "status";
-  live.say = (text, tone) => {
+  live.say = (text, tone, title = "") => {
     setText(state, text);
     state.dataset.tone = tone;
+    state.title = title;
   };
+  live.clock = setInterval(noticeSilence, 1000);
   tools().prepend(state, stopButton(address));
   share(address);
+}
+
+/** A page whose figures stand still looks like a run that stands still. */
+function noticeSilence() {
+  const times = Math.floor((performance.now() - live.newsAt) / (SILENT_S * 1000));
+  if (document.hidden || !(times >= 1)) return;
+  live.isSilent = true;
+  live.say(`nothing new for ${times * SILENT_S} s`, "warn", SILENCE);
+}
+
+/** Something new has come. */
+function endSilence() {
+  live.newsAt = performance.now();
+  if (live.isSilent) live.say("live", "good");
+  live.isSilent = false;
 }
 
 /** A browser has six connections to one server, for all its pages. So one page follows the run, and tells the others. */
@@ -93,7 +114,12 @@ function take({ type, data, before, id }) {
     return;
   }
   if (id) live.lastId = id;
-  if (type === "state") live.say(...data);
+  if (type === "state") {
+    // A page that has lost its connection says that, and no more.
+    live.newsAt = data[1] === "good" ? performance.now() : undefined;
+    live.isSilent = false;
+    live.say(...data);
+  } else endSilence();
   if (type === "columns") receiveColumns(JSON.parse(data));
   if (type === "sections") receiveSections(JSON.parse(data));
   // The page has plots or sections that it had not when it was loaded.
@@ -174,6 +200,7 @@ function receiveEnd(html) {
   live.source?.close();
   if (live.hasEnded) return;
   live.hasEnded = true;
+  clearInterval(live.clock);
   const report = new DOMParser().parseFromString(html, "text/html");
   const position = scrollY;
   for (const figure of [...figures.values()]) removeFigure(figure);
