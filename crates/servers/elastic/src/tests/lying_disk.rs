@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 /// Bytes of a log above which it may be rewritten.
 const COMPACT_FROM: u64 = 600;
 
-/// Indices whose answers wait for the disk.
-struct Elastic;
+/// Indices.
+struct Elastic(Durability);
 
 /// A document: the number in it as it was answered last, none if it was removed, and as it was asked for since.
 #[derive(Default)]
@@ -47,9 +47,12 @@ struct Gone {
 }
 
 fn open(disk: &Simulated) -> std::io::Result<Indices> {
+    open_with(disk, Durability::Sync)
+}
+
+fn open_with(disk: &Simulated, durability: Durability) -> std::io::Result<Indices> {
     let disk = Arc::new(disk.clone());
-    let defaults =
-        Defaults { disk, durability: Durability::Sync, scans: None, compact_from: COMPACT_FROM };
+    let defaults = Defaults { disk, durability, scans: None, compact_from: COMPACT_FROM };
     Indices::open(PathBuf::from("/home/data/elastic"), defaults)
 }
 
@@ -79,6 +82,15 @@ fn flush(index: &Index) -> bool {
 }
 
 impl Acknowledged {
+    /// Anything that was asked for may be there, or nothing.
+    fn nothing_is_promised(&mut self) {
+        let asked_removal = self.gone.removal_asked;
+        *self = Self {
+            gone: Gone { removal_asked: asked_removal, ..Gone::default() },
+            ..Self::default()
+        };
+    }
+
     fn write(&mut self, index: &Index, id: &str, number: Option<u64>) {
         let fate = self.documents.entry(id.to_owned()).or_default();
         fate.asked.push(number);
@@ -104,12 +116,16 @@ impl Store for Elastic {
     type Acknowledged = Acknowledged;
 
     fn name(&self) -> &'static str {
-        "logs, segments and state of Elasticsearch's API"
+        match self.0 {
+            Durability::Sync => "logs, segments and state of Elasticsearch's API",
+            Durability::Async => "Elasticsearch's API with `--durability async`",
+            Durability::None => "Elasticsearch's API with `--durability none`",
+        }
     }
 
     fn work(&self, disk: &Simulated) -> Acknowledged {
         let mut done = Acknowledged::default();
-        let Ok(indices) = open(disk) else { return done };
+        let Ok(indices) = open_with(disk, self.0) else { return done };
         if let Ok(index) = indices.create("kept", Settings::default(), Mapping::default()) {
             done.kept = true;
             (0..2).for_each(|number| done.write(&index, &number.to_string(), Some(number)));
@@ -125,18 +141,25 @@ impl Store for Elastic {
             done.gone = Gone { is_made: true, has_document, removal_asked: true, is_removed };
         }
         close(&indices, disk, true);
-        let Ok(indices) = open(disk) else { return done };
+        // Answers that do not wait for the disk promise nothing until the indices were closed, without a fault.
+        let waits = self.0 == Durability::Sync;
+        if !waits && disk.has_struck() {
+            done.nothing_is_promised();
+        }
+        let Ok(indices) = open_with(disk, self.0) else { return done };
         if let Some(index) = indices.get("kept") {
-            done.write(&index, "3", Some(3));
+            let mut passing = Acknowledged::default();
+            let later = if waits { &mut done } else { &mut passing };
+            later.write(&index, "3", Some(3));
             flush(&index);
-            done.write(&index, "4", Some(4));
+            later.write(&index, "4", Some(4));
         }
         close(&indices, disk, false);
         done
     }
 
     fn start(&self, disk: &Simulated, done: &Acknowledged) -> Start {
-        let indices = match open(disk) {
+        let indices = match open_with(disk, self.0) {
             Ok(indices) => indices,
             Err(error) => return Start::Said(error.to_string()),
         };
@@ -189,13 +212,22 @@ fn judge(indices: &Indices, done: &Acknowledged) -> Start {
 
 #[test]
 fn answered_writes_are_there_whatever_the_disk_does() {
-    sweep::must_pass(&Elastic, 19);
+    sweep::must_pass(&Elastic(Durability::Sync), 19);
+}
+
+#[test]
+fn a_clean_stop_is_kept_whatever_the_durability_and_the_disk() {
+    for durability in [Durability::Async, Durability::None] {
+        sweep::must_pass(&Elastic(durability), 29);
+        let finding = sweep::first_finding(&Elastic(durability), Forgets::Files);
+        assert!(finding.is_some(), "{durability:?}: the sweep does not see a lost sync");
+    }
 }
 
 #[test]
 fn answers_before_the_sync_are_found() {
     for forgets in [Forgets::Files, Forgets::Folders] {
-        let finding = sweep::first_finding(&Elastic, forgets);
+        let finding = sweep::first_finding(&Elastic(Durability::Sync), forgets);
         assert!(finding.is_some(), "{forgets:?}: the sweep does not see it");
     }
 }

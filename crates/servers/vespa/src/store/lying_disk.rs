@@ -12,14 +12,22 @@ use std::time::Duration;
 use tantivy::IndexReader;
 use tokio::sync::oneshot;
 
-/// A store whose answers wait for the disk.
-struct Vespa;
+/// A store.
+struct Vespa(Durability);
 
 /// A document: its title as it was answered last, none if it was removed, and as it was asked for since.
 #[derive(Default)]
 struct Fate {
     answered: Option<u8>,
     asked: Vec<Option<u8>>,
+}
+
+impl Fate {
+    /// Anything that was asked for may be there, or nothing.
+    fn nothing_is_promised(&mut self) {
+        self.asked.extend([self.answered, None]);
+        (1..=3).for_each(|title| self.asked.push(Some(title)));
+    }
 }
 
 type Fates = BTreeMap<String, Fate>;
@@ -34,12 +42,12 @@ struct Running {
 }
 
 impl Running {
-    fn open(disk: &Simulated) -> Result<Self, String> {
+    fn open(disk: &Simulated, durability: Durability) -> Result<Self, String> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let folder = Path::new("/home/data");
         durable::create_folders(&*disk, folder).map_err(|error| error.to_string())?;
         let schemas = Arc::new(Schemas::built_in("plimsoll"));
-        let store = Store::open(&disk, &folder.join("documents.redb"), Durability::Sync, schemas)
+        let store = Store::open(&disk, &folder.join("documents.redb"), durability, schemas)
             .map_err(|error| error.to_string())?;
         let indexer = Indexer::open(&folder.join("index"), &store, Duration::from_secs(60))
             .map_err(|error| error.to_string())?;
@@ -107,26 +115,40 @@ impl sweep::Store for Vespa {
     type Acknowledged = Fates;
 
     fn name(&self) -> &'static str {
-        "document store and index of Vespa's API"
+        match self.0 {
+            Durability::Sync => "document store and index of Vespa's API",
+            Durability::Async => "Vespa's API with `--durability async`",
+            Durability::None => "Vespa's API with `--durability none`",
+        }
     }
 
     fn work(&self, disk: &Simulated) -> Fates {
         let mut fates = Fates::new();
-        let Ok(running) = Running::open(disk) else { return fates };
+        let Ok(running) = Running::open(disk, self.0) else { return fates };
         running.write("one", Some(1), &mut fates);
         running.write("two", Some(2), &mut fates);
         running.write("one", None, &mut fates);
         running.write("two", Some(3), &mut fates);
         running.close(disk, true);
-        let Ok(running) = Running::open(disk) else { return fates };
-        running.write("three", Some(4), &mut fates);
-        running.write("one", Some(5), &mut fates);
+        // Answers that do not wait for the disk promise nothing until the store was closed, without a fault.
+        let waits = self.0 == Durability::Sync;
+        if !waits && disk.has_struck() {
+            fates.values_mut().for_each(Fate::nothing_is_promised);
+        }
+        let Ok(running) = Running::open(disk, self.0) else { return fates };
+        for (id, title) in [("three", 4), ("one", 5)] {
+            let before = fates.get(id).and_then(|fate| fate.answered);
+            running.write(id, Some(title), &mut fates);
+            if !waits && let Some(fate) = fates.get_mut(id) {
+                *fate = Fate { answered: before, asked: vec![Some(title)] };
+            }
+        }
         running.close(disk, false);
         fates
     }
 
     fn start(&self, disk: &Simulated, fates: &Fates) -> Start {
-        match Running::open(disk) {
+        match Running::open(disk, self.0) {
             Err(error) => Start::Said(error),
             Ok(running) => {
                 let judged = judge(&running, fates);
@@ -159,11 +181,20 @@ fn judge(running: &Running, fates: &Fates) -> Start {
 
 #[test]
 fn answered_writes_are_there_whatever_the_disk_does() {
-    sweep::must_pass(&Vespa, 7);
+    sweep::must_pass(&Vespa(Durability::Sync), 7);
+}
+
+#[test]
+fn a_clean_stop_is_kept_whatever_the_durability_and_the_disk() {
+    for durability in [Durability::Async, Durability::None] {
+        sweep::must_pass(&Vespa(durability), 11);
+        let finding = sweep::first_finding(&Vespa(durability), Forgets::Files);
+        assert!(finding.is_some(), "{durability:?}: the sweep does not see a lost sync");
+    }
 }
 
 #[test]
 fn answers_before_the_sync_are_found() {
-    let finding = sweep::first_finding(&Vespa, Forgets::Files);
+    let finding = sweep::first_finding(&Vespa(Durability::Sync), Forgets::Files);
     assert!(finding.is_some(), "the sweep does not see it");
 }

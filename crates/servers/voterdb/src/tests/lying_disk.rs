@@ -18,8 +18,8 @@ const AT_START: i64 = FIRST + 100;
 /// Bytes of the log above which a snapshot is written.
 const LOG_BYTES: u64 = 250;
 
-/// A server with two partitions whose answers wait for the disk.
-struct Voter;
+/// A server with two partitions.
+struct Voter(Durability);
 
 /// The writes that were answered.
 #[derive(Default)]
@@ -31,18 +31,24 @@ struct Acknowledged {
     pair: bool,
 }
 
-fn config() -> VoterConfig {
+fn config(durability: Durability) -> VoterConfig {
     VoterConfig {
         partitions: 2,
-        durability: Durability::Sync,
+        durability,
         data: Some("/home/voter/data".into()),
         log_bytes_max: LOG_BYTES,
         ..VoterConfig::default()
     }
 }
 
-/// Lets a server serve while `ask` asks it. Nothing of its end gets to the disk unless `is_clean`.
-fn serving(server: Server, disk: &Simulated, is_clean: bool, ask: impl FnOnce(&mut Asking)) {
+/// Lets a server serve while `ask` asks it. Nothing of its end gets to the disk unless `is_clean`. Returns true if it shut down
+/// cleanly.
+fn serving(
+    server: Server,
+    disk: &Simulated,
+    is_clean: bool,
+    ask: impl FnOnce(&mut Asking),
+) -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, stop) = (listener.local_addr().unwrap(), Stop::new().unwrap());
     let asked = stop.clone();
@@ -61,8 +67,8 @@ fn serving(server: Server, disk: &Simulated, is_clean: bool, ask: impl FnOnce(&m
         disk.switch_off();
     }
     stop.request();
-    // A server whose log has failed says so here; the sweep looks at what it answered.
-    let _ = thread.join().unwrap();
+    // A server whose log has failed says so here.
+    thread.join().unwrap().is_ok()
 }
 
 /// A client of a server that may end at any moment.
@@ -128,13 +134,18 @@ impl Store for Voter {
     type Acknowledged = Acknowledged;
 
     fn name(&self) -> &'static str {
-        "log and snapshots of `serve voter`"
+        match self.0 {
+            Durability::Sync => "log and snapshots of `serve voter`",
+            Durability::Async => "`serve voter` with `--durability async`",
+            Durability::None => "`serve voter` with `--durability none`",
+        }
     }
 
     fn work(&self, disk: &Simulated) -> Acknowledged {
         let mut done = Acknowledged::default();
-        let Ok(server) = Server::open_on(Arc::new(disk.clone()), config()) else { return done };
-        serving(server, disk, true, |asking| {
+        let open = || Server::open_on(Arc::new(disk.clone()), config(self.0));
+        let Ok(server) = open() else { return done };
+        let has_ended = serving(server, disk, true, |asking| {
             let names = [Value::Integer(6), Value::String(NAMES)];
             done.contestants = asking.call("Initialize", &names);
             (0..4).for_each(|number| asking.vote(&[FIRST + number], &mut done));
@@ -142,18 +153,25 @@ impl Store for Voter {
             let together: Vec<i64> = (4..8).map(|number| FIRST + number).collect();
             asking.vote(&together, &mut done);
         });
-        let Ok(server) = Server::open_on(Arc::new(disk.clone()), config()) else { return done };
+        // Answers that do not wait for the disk promise nothing until the server has shut down cleanly.
+        let waits = self.0 == Durability::Sync;
+        if !waits && !has_ended {
+            done = Acknowledged::default();
+        }
+        let Ok(server) = open() else { return done };
+        let mut passing = Acknowledged::default();
+        let later = if waits { &mut done } else { &mut passing };
         serving(server, disk, false, |asking| {
             let pair =
                 "insert into votes values (3, 'NY', 1); insert into contestants values (10, 'Yo')";
-            done.pair = asking.call("@AdHoc", &[Value::String(pair)]);
-            (8..10).for_each(|number| asking.vote(&[FIRST + number], &mut done));
+            later.pair = asking.call("@AdHoc", &[Value::String(pair)]);
+            (8..10).for_each(|number| asking.vote(&[FIRST + number], later));
         });
         done
     }
 
     fn start(&self, disk: &Simulated, done: &Acknowledged) -> Start {
-        let server = match Server::open_on(Arc::new(disk.clone()), config()) {
+        let server = match Server::open_on(Arc::new(disk.clone()), config(self.0)) {
             Ok(server) => server,
             Err(error) => return Start::Said(error.to_string()),
         };
@@ -201,13 +219,22 @@ fn judge(server: &Server, done: &Acknowledged) -> Start {
 
 #[test]
 fn answered_writes_are_there_whatever_the_disk_does() {
-    sweep::must_pass(&Voter, 3);
+    sweep::must_pass(&Voter(Durability::Sync), 3);
+}
+
+#[test]
+fn a_clean_stop_is_kept_whatever_the_durability_and_the_disk() {
+    for durability in [Durability::Async, Durability::None] {
+        sweep::must_pass(&Voter(durability), 3);
+        let finding = sweep::first_finding(&Voter(durability), Forgets::Files);
+        assert!(finding.is_some(), "{durability:?}: the sweep does not see a lost sync");
+    }
 }
 
 #[test]
 fn answers_before_the_sync_are_found() {
     for forgets in [Forgets::Files, Forgets::Folders] {
-        let finding = sweep::first_finding(&Voter, forgets);
+        let finding = sweep::first_finding(&Voter(Durability::Sync), forgets);
         assert!(finding.is_some(), "{forgets:?}: the sweep does not see it");
     }
 }
