@@ -36,7 +36,7 @@ fn fbench_clients() {
 
 #[test]
 fn votes() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target = place.serve(&["voter"]);
     let url = target.url.as_str();
     let block = ["voter", "VSD", "--rate", "500", "--duration", "1s"];
@@ -84,7 +84,7 @@ fn two_search_engines() {
 /// The line of B is far below that of A; steps in turn find it.
 #[test]
 fn the_highest_rate_by_steps_in_turn() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let queue = |ms: &str| format!("plimsoll serve queue --port 0 --service exponential:{ms}");
     let (a, b) = (queue("4ms"), queue("8ms"));
     let sides = ["--a-command", &a, "--b-command", &b, "--budget", "100s"];
@@ -99,6 +99,13 @@ fn the_highest_rate_by_steps_in_turn() {
     assert_eq!(answer(&record, "max-rate"), "worse");
     let ratio = record.number("/ab/metrics/0/ratio");
     assert!((0.2..0.6).contains(&ratio), "{ratio}");
+    // All pairs are stated with the slope that is known in the end, so that they give the ratio.
+    let pairs = record.0["ab"]["blocks"].as_array().unwrap();
+    let counted = pairs.iter().filter(|pair| pair["left_out"].as_str().unwrap_or("").is_empty());
+    let line = |side: &Value| side[0].as_f64().unwrap();
+    let logs: Vec<f64> = counted.map(|pair| (line(&pair["b"]) / line(&pair["a"])).ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    assert!((mean.exp() / ratio - 1.0).abs() < 1e-6, "{ratio}, and {} by the pairs", mean.exp());
 }
 
 #[test]

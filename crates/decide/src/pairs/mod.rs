@@ -88,9 +88,9 @@ pub struct Finding {
     pub kind: Kind,
     /// Geometric mean of B/A over the pairs; NaN without a pair.
     pub ratio: f64,
-    /// Lower end of the t interval of the ratio; 0 below 2 pairs.
+    /// Lower end of the t interval of the ratio; 0 below 2 pairs, and if the scale of the log ratios is hardly known.
     pub low: f64,
-    /// Upper end of the t interval of the ratio; infinite below 2 pairs.
+    /// Upper end of the t interval of the ratio; infinite below 2 pairs, and if the scale of the log ratios is hardly known.
     pub high: f64,
     /// Confidence of the interval: 1 - error. It is of this metric alone, so it may exclude 1 where Holm allows no claim.
     pub confidence: f64,
@@ -108,6 +108,8 @@ pub struct Finding {
 #[derive(Clone, Debug)]
 struct Column {
     values: Vec<f64>,
+    /// Standard error of the scale that the values have in common, as a share of it.
+    scale_error: f64,
     missing: usize,
     above: f64,
     below: f64,
@@ -130,7 +132,14 @@ impl Pairs {
     /// Begins a comparison of these metrics.
     #[must_use]
     pub fn new(terms: Terms, metrics: Vec<Metric>) -> Self {
-        let column = Column { values: Vec::new(), missing: 0, above: 1.0, below: 1.0, same: 1.0 };
+        let column = Column {
+            values: Vec::new(),
+            scale_error: 0.0,
+            missing: 0,
+            above: 1.0,
+            below: 1.0,
+            same: 1.0,
+        };
         Self {
             terms,
             looks: Looks::plan(terms.pairs_most, terms.error),
@@ -160,6 +169,19 @@ impl Pairs {
         if let Some(share) = self.looks.due(self.pairs) {
             self.look(share);
         }
+    }
+
+    /// Replaces the log ratios of a metric, in the order of the pairs in which it has one: they have a scale in common, which is
+    /// known better by now, with this standard error as a share of it. Values of pairs that are still to be added are left out.
+    ///
+    /// A scale has no influence on whether there is a difference, and on its sign. The interval allows for its error by Fieller's theorem
+    /// ("Some problems in interval estimation", 1954).
+    pub fn restate(&mut self, metric: usize, log_ratios: &[f64], scale_error: f64) {
+        let Some(column) = self.columns.get_mut(metric) else { return };
+        for (own, better) in column.values.iter_mut().zip(log_ratios) {
+            *own = *better;
+        }
+        column.scale_error = scale_error;
     }
 
     /// Ends the comparison before the planned maximum: a last look spends what is left of the error.
@@ -224,11 +246,11 @@ impl Pairs {
         let column = &self.columns[metric];
         let Terms { error, margin, .. } = self.terms;
         let interval = Interval::of(&column.values, error);
-        let (low, high) = (interval.mean - interval.half, interval.mean + interval.half);
+        let (low, high) = interval.ends(column.scale_error);
         let missing = column.missing as f64 > MISSING_MOST * self.pairs as f64;
         let higher = self.metrics[metric].direction == Direction::HigherIsBetter;
         // A claim of an earlier look stands only while all pairs so far agree with it.
-        let differs = differ <= error && (low > 0.0 || high < 0.0);
+        let differs = differ <= error && interval.mean.abs() > interval.half;
         let kind = match interval.mean > 0.0 {
             _ if missing => Kind::CannotTell,
             above if differs && (column.above < column.below) == above => {
@@ -289,6 +311,8 @@ struct Interval {
     mean: f64,
     half: f64,
     deviation: Option<f64>,
+    /// Quantile of Student's t.
+    reach: f64,
 }
 
 impl Interval {
@@ -296,11 +320,34 @@ impl Interval {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         if values.len() < 2 {
-            return Self { mean, half: f64::INFINITY, deviation: None };
+            return Self { mean, half: f64::INFINITY, deviation: None, reach: f64::INFINITY };
         }
         let deviation = deviation(values, mean);
-        let half = student::quantile(1.0 - error / 2.0, n - 1.0) * deviation / n.sqrt();
-        Self { mean, half, deviation: Some(deviation) }
+        let reach = student::quantile(1.0 - error / 2.0, n - 1.0);
+        Self { mean, half: reach * deviation / n.sqrt(), deviation: Some(deviation), reach }
+    }
+
+    /// The ends of the interval if the scale of the values has this standard error, as a share of it: all x for which
+    /// (mean - x)^2 <= half^2 + (reach * error * x)^2. They exclude 0 exactly if those without such an error do.
+    fn ends(&self, scale_error: f64) -> (f64, f64) {
+        let Self { mean, half, reach, .. } = *self;
+        if scale_error <= 0.0 || !half.is_finite() {
+            return (mean - half, mean + half);
+        }
+        let of_scale = (reach * scale_error).powi(2);
+        let beyond = mean * mean - half * half;
+        if of_scale < 1.0 {
+            let left = 1.0 - of_scale;
+            let root = (half * half * left + of_scale * mean * mean).sqrt();
+            return ((mean - root) / left, (mean + root) / left);
+        }
+        // The scale could be any, up to without end: only the side of 0 may be known.
+        let root = (half * half + of_scale * beyond).sqrt();
+        match mean > 0.0 {
+            _ if beyond <= 0.0 => (f64::NEG_INFINITY, f64::INFINITY),
+            true => (beyond / (mean + root), f64::INFINITY),
+            false => (f64::NEG_INFINITY, beyond / (mean - root)),
+        }
     }
 }
 

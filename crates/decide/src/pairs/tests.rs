@@ -172,3 +172,28 @@ fn pairs_after_the_end_are_dropped() {
     pairs.close();
     assert_eq!(pairs.findings()[0].pairs, 6);
 }
+
+#[test]
+fn the_error_of_a_scale_widens_an_interval_and_never_reaches_0() {
+    let mut rng = Rng::new(11);
+    let values: Vec<f64> = (0..40).map(|_| 0.2 + 0.2 * normal(&mut rng)).collect();
+    let mut pairs = Pairs::new(terms(40), metrics(&["max rate"]));
+    for value in &values {
+        pairs.add(&[Some(*value)]);
+    }
+    let mut before = pairs.findings()[0];
+    let claim = before.kind;
+    for error in [0.05, 0.2, 0.4, 0.6, 5.0, f64::INFINITY] {
+        pairs.restate(0, &values, error);
+        let wider = pairs.findings()[0];
+        assert!(wider.low <= before.low && before.high <= wider.high, "{error}: {wider:?}");
+        assert!(wider.low >= 1.0 && wider.ratio == before.ratio, "{error}: {wider:?}");
+        assert_eq!((wider.kind, wider.high.is_finite()), (claim, error < 0.45), "{error}");
+        before = wider;
+    }
+    // Without a difference, an unknown scale leaves nothing known.
+    let none: Vec<f64> = values.iter().map(|value| value - 0.2).collect();
+    pairs.restate(0, &none, 3.0);
+    let unknown = pairs.findings()[0];
+    assert_eq!((unknown.low, unknown.high), (0.0, f64::INFINITY));
+}

@@ -14,13 +14,15 @@ use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::rng::derive_seed;
 use plimsoll_decide::pairs::failures::Count;
-use plimsoll_decide::pairs::steps::Steps;
+use plimsoll_decide::pairs::steps::{Step, Steps};
 use plimsoll_decide::pairs::{Direction, Metric as Named, Pairs, Terms};
 use plimsoll_job::usage::usage;
 use plimsoll_record::ab::{AbEnd, AbPair, AbPlan};
 
 /// The metric that is a share of counts.
 pub const ERRORS: &str = "errors";
+/// The metric that steps of a search measure.
+const MAX_RATE: &str = "max-rate";
 /// Fewest pairs from which anything is claimed.
 const PAIRS_LEAST: usize = 6;
 /// Pairs that a comparison of whole searches makes room for, and the least time of one search, s.
@@ -70,6 +72,12 @@ impl Wish {
         let named = self.metrics.iter().filter(|metric| metric.is_named);
         let of = |metric: &Metric| metric.name.strip_prefix('p')?.parse::<f64>().ok();
         named.filter_map(of).fold(0.0, f64::max).min(99.9) / 100.0
+    }
+
+    /// Metrics that the pairs decide: those that are named, without errors.
+    fn decided(&self) -> impl Iterator<Item = usize> {
+        let all = self.metrics.iter().enumerate();
+        all.filter(|(_, metric)| metric.is_named && metric.name != ERRORS).map(|(index, _)| index)
     }
 
     /// True if errors get an answer.
@@ -150,8 +158,8 @@ pub fn compare(
             (needed_s * 1.1).ceil()
         )));
     }
-    let mut running =
-        Session { blocks, arms, wish, steps, begun_ns, done: Done::new(wish, plan, seen, planned) };
+    let done = Done::new(wish, plan, seen, planned);
+    let mut running = Session { blocks, arms, wish, steps, stepped: Vec::new(), begun_ns, done };
     running.pairs(watcher);
     Ok(Some(running.done))
 }
@@ -202,10 +210,9 @@ fn search_s(blocks: &Blocks, wish: &Wish) -> Option<f64> {
 
 impl Done {
     fn new(wish: &Wish, plan: AbPlan, seen: [Seen; 2], planned: usize) -> Self {
-        let of_pairs = |metric: &&Metric| metric.is_named && metric.name != ERRORS;
-        let named = wish.metrics.iter().filter(of_pairs).map(|metric| Named {
-            name: metric.name.clone(),
-            direction: match metric.is_higher_better {
+        let named = wish.decided().map(|index| Named {
+            name: wish.metrics[index].name.clone(),
+            direction: match wish.metrics[index].is_higher_better {
                 true => Direction::HigherIsBetter,
                 false => Direction::LowerIsBetter,
             },
@@ -234,6 +241,8 @@ struct Session<'a> {
     arms: &'a [Arm; 2],
     wish: &'a Wish,
     steps: Stepping,
+    /// Pairs near the line that count, and where they stand among all.
+    stepped: Vec<(usize, Step)>,
     begun_ns: u64,
     done: Done,
 }
@@ -371,31 +380,50 @@ impl Session<'_> {
         if stepped == Some(None) && pair.left_out.is_empty() {
             "the line is approached".clone_into(&mut pair.left_out);
         }
-        if pair.left_out.is_empty() {
-            self.done.counts.push((count(&both[0]), count(&both[1])));
-            let ratios: Vec<Option<f64>> = metrics
-                .iter()
-                .enumerate()
-                .map(|(index, metric)| match metric.name.as_str() {
-                    "errors" => shares(both),
-                    "max-rate" => {
-                        stepped.unwrap_or_else(|| log_ratio(pair.a[index], pair.b[index]))
-                    }
-                    _ => log_ratio(pair.a[index], pair.b[index]),
-                })
-                .collect();
-            for (all, one) in self.done.log_ratios.iter_mut().zip(&ratios) {
-                all.push(*one);
-            }
-            let named: Vec<Option<f64>> = metrics
-                .iter()
-                .zip(&ratios)
-                .filter(|(metric, _)| metric.is_named && metric.name != ERRORS)
-                .map(|(_, ratio)| *ratio)
-                .collect();
-            self.done.decision.add(&named);
+        let counts = pair.left_out.is_empty();
+        if let Some(step) = stepped.flatten().filter(|_| counts) {
+            self.stepped.push((self.done.pairs.len(), step));
         }
         self.done.pairs.push(pair);
+        if counts {
+            self.done.counts.push((count(&both[0]), count(&both[1])));
+            self.restate();
+            self.decide(both);
+        }
+    }
+
+    /// States the lines of all pairs with the slope that is known by now.
+    fn restate(&mut self) {
+        let metrics = &self.wish.metrics;
+        let Some((steps, _)) = &self.steps else { return };
+        let Some(index) = metrics.iter().position(|metric| metric.name == MAX_RATE) else { return };
+        let slope = steps.found();
+        for (at, step) in &self.stepped {
+            let [a, b] = step.lines_per_s(slope);
+            let pair = &mut self.done.pairs[*at];
+            (pair.a[index], pair.b[index]) = (Some(a), Some(b));
+        }
+        let ratios: Vec<f64> = self.stepped.iter().map(|(_, step)| step.log_ratio(slope)).collect();
+        let known = self.done.log_ratios[index].iter_mut().flatten();
+        known.zip(&ratios).for_each(|(own, better)| *own = *better);
+        if let Some(named) = self.wish.decided().position(|index| metrics[index].name == MAX_RATE) {
+            self.done.decision.restate(named, &ratios, slope.relative_error);
+        }
+    }
+
+    /// Adds the log ratios of the newest pair.
+    fn decide(&mut self, both: &[Box<Measured>; 2]) {
+        let Some(pair) = self.done.pairs.last() else { return };
+        let ratio = |(index, metric): (usize, &Metric)| match metric.name.as_str() {
+            ERRORS => shares(both),
+            _ => log_ratio(pair.a[index], pair.b[index]),
+        };
+        let ratios: Vec<Option<f64>> = self.wish.metrics.iter().enumerate().map(ratio).collect();
+        for (all, one) in self.done.log_ratios.iter_mut().zip(&ratios) {
+            all.push(*one);
+        }
+        let decided: Vec<Option<f64>> = self.wish.decided().map(|index| ratios[index]).collect();
+        self.done.decision.add(&decided);
     }
 }
 

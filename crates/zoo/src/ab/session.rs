@@ -4,7 +4,7 @@ use super::block::{METRICS, Side, after, measured, quantile, schedule};
 use super::machine::Machine;
 use super::models::{Model, RATE_PER_S};
 use plimsoll_core::rng::{Rng, derive_seed};
-use plimsoll_decide::pairs::steps::Steps;
+use plimsoll_decide::pairs::steps::{Step, Steps};
 use plimsoll_decide::pairs::{Direction, Finding, Metric, Pairs, Terms};
 use plimsoll_decide::pilot::{self, BELOW_LINE, Memory, Second};
 use plimsoll_decide::relaxation::Plan;
@@ -91,7 +91,7 @@ impl Session {
         let mut course = self.begin();
         let plan = course.plan(RATE_PER_S, QUANTILES.0);
         let names = METRICS.map(|name| (name, Direction::LowerIsBetter));
-        self.pairs(course, plan, &names, |course, plan| {
+        self.pairs(course, plan, &names, |course, plan, _| {
             let blocks = course.pair([RATE_PER_S; 2], plan);
             let [a, b] = blocks.map(measured);
             a.iter().zip(b).map(|(a, b)| Some((b? / (*a)?).ln())).collect()
@@ -108,16 +108,24 @@ impl Session {
         let plan = course.plan(BELOW_LINE * begin_per_s, QUANTILES.1);
         let names = [("max rate", Direction::HigherIsBetter)];
         let mut steps = Steps::new(begin_per_s);
-        let mut step = move |course: &mut Course, plan: Plan| {
+        let step = |steps: &mut Steps, course: &mut Course| {
             let blocks = course.pair(steps.rates_per_s(), plan);
             steps.add(blocks.map(|mut block| Some(quantile(&mut block, 0.95)? / limit_s)))
         };
         // Pairs of the approach have no value, and are not counted.
-        let mut value = None;
-        while value.is_none() && course.now_s + 2.0 * plan.block_s <= SESSION_S {
-            value = step(&mut course, plan);
+        let mut found = None;
+        while found.is_none() && course.now_s + 2.0 * plan.block_s <= SESSION_S {
+            found = step(&mut steps, &mut course);
         }
-        self.pairs(course, plan, &names, |course, plan| vec![step(course, plan)])
+        let mut counted = Vec::new();
+        self.pairs(course, plan, &names, |course, _, pairs| {
+            let Some(found) = step(&mut steps, course) else { return vec![None] };
+            let slope = steps.found();
+            let ratios: Vec<f64> = counted.iter().map(|one: &Step| one.log_ratio(slope)).collect();
+            pairs.restate(0, &ratios, slope.relative_error);
+            counted.push(found);
+            vec![Some(found.log_ratio(slope))]
+        })
     }
 
     fn pairs(
@@ -125,7 +133,7 @@ impl Session {
         mut course: Course,
         plan: Plan,
         names: &[(&str, Direction)],
-        mut pair: impl FnMut(&mut Course, Plan) -> Vec<Option<f64>>,
+        mut pair: impl FnMut(&mut Course, Plan, &mut Pairs) -> Vec<Option<f64>>,
     ) -> Outcome {
         let terms = Terms {
             error: ERROR,
@@ -139,7 +147,7 @@ impl Session {
         let mut pairs = Pairs::new(terms, names.iter().map(metric).collect());
         let mut sums = vec![(0.0, 0.0); names.len()];
         while pairs.pairs() < terms.pairs_most && !(self.may_end_early && pairs.settled()) {
-            let values = pair(&mut course, plan);
+            let values = pair(&mut course, plan, &mut pairs);
             for (sum, value) in sums.iter_mut().zip(&values) {
                 if let Some(value) = value {
                     *sum = (sum.0 + value, sum.1 + 1.0);
