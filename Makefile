@@ -25,9 +25,10 @@ test: export RUST_TEST_THREADS ?= 256
 test: test-tools
 	@CARGO=$(CARGO) ./.ci/tests
 
-# The crates alone: no server process, no Java, no downloads.
+# The crates alone: no server process, no Java, no downloads. Examples in comments, which are compiled again each time, are left to
+# `make test`.
 test-fast:
-	$(CARGO) test --locked --workspace --exclude plimsoll
+	$(CARGO) test --locked --workspace --exclude plimsoll --lib --bins --tests
 	$(CARGO) test --locked --package plimsoll --lib
 
 # Everything with real engines, Elasticsearch 7.10.2 too, which `make test` leaves out: another 31 MB of jars.
@@ -94,12 +95,12 @@ sizing-zoo:
 
 # The search for the load line on real sockets, ten searches of each line; about two hours. Writes its tables into docs/seek.md.
 seek-table: build bench-tools
-	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write docs/seek.md
+	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write $(CURDIR)/docs/seek.md
 
 # Comparisons of equal sides, of a planted difference and of a limited generator on real sockets; about an hour on a machine that
 # nobody else uses. Writes its table into docs/ab.md.
 ab-sockets: build bench-tools
-	$(CARGO) bench --locked --package plimsoll --bench peers -- --only ab --rounds $(or $(SESSIONS),20) --seconds 180 --write docs/ab.md
+	$(CARGO) bench --locked --package plimsoll --bench peers -- --only ab --rounds $(or $(SESSIONS),20) --seconds 180 --write $(CURDIR)/docs/ab.md
 
 # The files of a release, in target/dist: archive, .deb, .rpm, container image, bill of materials, checksums. See docs/install.md.
 # TARGET=aarch64-unknown-linux-gnu builds for that processor. About ten minutes on two cores.

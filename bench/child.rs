@@ -10,6 +10,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::Timespec;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -131,8 +132,18 @@ impl Child {
     /// # Errors
     /// When what it wrote cannot be read.
     pub fn complaint(&self) -> Result<String> {
-        let errors = read_whole(&mut self.errors.try_clone()?)?;
-        Ok(first_line(&errors))
+        Ok(first_line(&self.errors_so_far()?))
+    }
+
+    /// All that it has written to stderr so far.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn errors_so_far(&self) -> Result<String> {
+        // The place in the file is the child's as well, and must stay where it is.
+        let mut bytes = vec![0; usize::try_from(self.errors.metadata()?.len())?];
+        let count = self.errors.read_at(&mut bytes, 0)?;
+        Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
     }
 
     fn terminate(&self) {

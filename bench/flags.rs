@@ -76,6 +76,8 @@ pub enum Measure {
     Voter,
     /// The page of a run in Chromium: bytes, time until it is drawn, frames a second.
     Page,
+    /// A live page, metrics and watched resources: the cost of a run with them, and fifty tabs that follow it.
+    Outlets,
     /// The lines that `seek` finds of queues beside the truth, `--rounds` searches of `--seconds` each; only when asked for.
     Lines,
     /// The same of nginx, the embedded search target and PostgreSQL.
@@ -102,6 +104,7 @@ impl Measure {
             Measure::Feed => "feed",
             Measure::Voter => "voter",
             Measure::Page => "page",
+            Measure::Outlets => "outlets",
             Measure::Lines => "lines",
             Measure::ProgramLines => "program-lines",
             Measure::Ab => "ab",
@@ -140,6 +143,13 @@ impl Flags {
             if let Some(program) = program.filter(|program| !program.is_file()) {
                 bail!("--{flag} {}: there is no such program", program.display());
             }
+        }
+        // Known before hours of measurements, and not after them.
+        if let Some(page) = self.write.as_ref().filter(|page| !page.is_file()) {
+            bail!(
+                "--write {}: there is no such file; the path is one from the folder crates/cli, or an absolute one",
+                page.display()
+            );
         }
         Ok(())
     }

@@ -115,13 +115,20 @@ impl Server {
         Ok(())
     }
 
+    /// Its process id.
+    ///
+    /// # Errors
+    /// When it was stopped.
+    pub fn id(&self) -> Result<i32> {
+        Ok(self.child.as_ref().context("a server that was stopped")?.id())
+    }
+
     /// CPU time that it has used, s, in steps of 10 ms.
     ///
     /// # Errors
     /// When it is gone.
     pub fn cpu_s(&self) -> Result<f64> {
-        let child = self.child.as_ref().context("a server that was stopped")?;
-        ticks_s(child.id(), 11)
+        ticks_s(self.id()?, 11)
     }
 
     /// CPU time that it and its children have used, s: a real engine is a child of the program that serves it.
@@ -138,7 +145,7 @@ impl Server {
     /// # Errors
     /// When it is gone.
     pub fn family_cpu_s(&self) -> Result<f64> {
-        let mut all = vec![self.child.as_ref().context("a server that was stopped")?.id()];
+        let mut all = vec![self.id()?];
         let mut cpu_s = 0.0;
         let mut looked = 0;
         while let Some(&process) = all.get(looked) {
@@ -172,7 +179,7 @@ impl Server {
 
     /// Its process and the children of that.
     fn tree(&self) -> Result<Vec<i32>> {
-        let parent = self.child.as_ref().context("a server that was stopped")?.id();
+        let parent = self.id()?;
         let mut all = vec![parent];
         all.extend(children(parent)?);
         Ok(all)

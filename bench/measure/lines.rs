@@ -1,7 +1,8 @@
 //! The lines that `seek` finds on real sockets, beside the truth: of queues by long simulation, of real programs by long
 //! runs at rates around what the searches said.
 
-use super::{Bench, Section, search};
+use super::long_runs::{LONG_S, SPEED_S};
+use super::{Bench, Section, long_runs, search};
 use crate::child::Child;
 use crate::server::Server;
 use crate::statistics::{median, short, whole};
@@ -20,18 +21,16 @@ const AT_ONCE: usize = 5;
 const PATIENCE_S: u32 = 60;
 /// Simulated requests behind the truth of a queue.
 const SIMULATED: u32 = 4_000_000;
-/// Rates of the long runs, as shares of the middle estimate, each offered so often and for so many seconds.
-const AROUND: [f64; 5] = [0.88, 0.94, 1.0, 1.06, 1.12];
-const LONG_ROUNDS: u32 = 2;
-const LONG_S: u32 = 30;
 /// The queue that changes gets this much faster after this share of the budget.
 const FASTER: f64 = 1.5;
 const AFTER: f64 = 0.4;
 
 /// A server, and the line that is sought.
-struct Subject {
-    name: &'static str,
-    limit: &'static str,
+pub struct Subject {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// The limit, of the form `p95=100ms`.
+    pub limit: &'static str,
     kind: Kind,
 }
 
@@ -72,10 +71,11 @@ const fn queue(
 }
 
 /// End of one search.
-struct Found {
+pub struct Found {
     verdict: String,
     certified_per_s: Option<f64>,
-    estimate_per_s: Option<f64>,
+    /// Its estimate, requests/s.
+    pub estimate_per_s: Option<f64>,
     interval_per_s: Option<(f64, f64)>,
     took_s: f64,
 }
@@ -102,9 +102,9 @@ pub fn queues(bench: &Bench) -> Result<Section> {
 pub fn programs(bench: &Bench) -> Result<Section> {
     let note = format!(
         "Each program on one core: nginx packs 200 KB a request, the embedded search target answers the mix of six kinds \
-         over the bundled text, PostgreSQL adds up 20,000 numbers a statement. The line is where p95 of {} long runs of \
-         {LONG_S} s each, at rates within 12 % of the middle estimate, crosses the limit.",
-        LONG_ROUNDS as usize * AROUND.len(),
+         over the bundled text, PostgreSQL adds up 20,000 numbers a statement. A long run of {LONG_S} s follows each search, at \
+         rates within 12 % of the estimates; the line is where their p95 crosses the limit. Machines are not equally fast all the \
+         time: a closed run of {SPEED_S} s before and after each measures how fast, and all figures are those of its median.",
     );
     table(bench, &PROGRAMS, "Lines of programs on real sockets", note)
 }
@@ -125,7 +125,10 @@ fn table(bench: &Bench, subjects: &[Subject], title: &str, note: String) -> Resu
     for subject in subjects {
         eprintln!("searching: {}", subject.name);
         let (found, line_per_s) = subject.measure(bench)?;
-        table.row(row(subject, &found, line_per_s));
+        let row = row(subject, &found, line_per_s);
+        // Should another target fail an hour later.
+        eprintln!("  {}", row.join(" | "));
+        table.row(row);
     }
     let columns = format!(
         "{} searches of each, budget {} s. `intervals with the line`: of those that were printed; their half-width is the \
@@ -137,6 +140,14 @@ fn table(bench: &Bench, subjects: &[Subject], title: &str, note: String) -> Resu
 }
 
 impl Found {
+    /// Its rates, times `factor`.
+    pub fn scale(&mut self, factor: f64) {
+        for rate in [&mut self.certified_per_s, &mut self.estimate_per_s].into_iter().flatten() {
+            *rate *= factor;
+        }
+        self.interval_per_s = self.interval_per_s.map(|(low, high)| (factor * low, factor * high));
+    }
+
     fn show(&self) {
         let shown = |value: Option<f64>| value.map_or("-".to_owned(), short);
         let (low, high) = self.interval_per_s.unzip();
@@ -203,19 +214,19 @@ impl Subject {
             }
             Kind::Nginx => {
                 let server = Server::nginx_packing(bench)?;
-                self.search_real(bench, &server, &["--header", "Accept-Encoding: gzip"])
+                long_runs::search(self, bench, &server, &["--header", "Accept-Encoding: gzip"])
             }
             Kind::Search => {
                 let server = Server::plimsoll(bench, "search", &[])?;
                 let queries = mix(bench, &server)?;
                 let queries = queries.display().to_string();
                 let flags = ["--queries", &queries, "--check", "vespa"];
-                self.search_real(bench, &server, &flags)
+                long_runs::search(self, bench, &server, &flags)
             }
             Kind::PostgreSql => {
                 let server = Server::plimsoll(bench, "postgresql", &[])?;
                 let body = "SELECT sum(i) FROM generate_series(1, 20000) AS i";
-                self.search_real(bench, &server, &["--body", body])
+                long_runs::search(self, bench, &server, &["--body", body])
             }
         }
     }
@@ -253,31 +264,20 @@ impl Subject {
         Ok(found)
     }
 
-    /// One search after the other against the same server, then long runs around what they said.
-    fn search_real(
-        &self,
-        bench: &Bench,
-        server: &Server,
-        flags: &[&str],
-    ) -> Result<(Vec<Found>, f64)> {
-        let mut found = Vec::new();
-        for seed in 1..=bench.rounds {
-            found.push(read(bench, self.seek(bench, server, seed, flags)?)?);
-        }
-        let estimates: Vec<f64> = found.iter().filter_map(|one| one.estimate_per_s).collect();
-        if estimates.is_empty() {
-            bail!("{}: no search made an estimate", self.name);
-        }
-        let line = self.by_long_runs(bench, server, flags, median(&estimates))?;
-        Ok((found, line))
-    }
-
-    fn seek(&self, bench: &Bench, server: &Server, seed: u32, flags: &[&str]) -> Result<Child> {
+    /// Starts a search.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn seek(&self, bench: &Bench, server: &Server, seed: u32, flags: &[&str]) -> Result<Child> {
         let words = format!("--budget {}s --seed {seed}", bench.seconds);
         self.start(bench, "seek", server, &words, flags)
     }
 
-    fn start(
+    /// Starts a command of plimsoll with the limit of this target.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start(
         &self,
         bench: &Bench,
         command: &str,
@@ -294,35 +294,6 @@ impl Subject {
             .map(str::to_owned)
             .collect();
         Child::start(&bench.plimsoll, &arguments, Some(bench.cores.generator))
-    }
-
-    /// Returns the rate at which the percentile crosses its limit, on straight lines through the logarithms of its means.
-    fn by_long_runs(
-        &self,
-        bench: &Bench,
-        server: &Server,
-        flags: &[&str],
-        middle_per_s: f64,
-    ) -> Result<f64> {
-        let limit = limit_ms(self.limit)?;
-        let mut points: Vec<(f64, f64)> =
-            AROUND.iter().map(|share| (share * middle_per_s, 0.0)).collect();
-        for round in 0..LONG_ROUNDS {
-            for (rate_per_s, excess) in &mut points {
-                let words = format!(
-                    "--rate {rate_per_s:.3} --arrivals poisson --warmup 5s --duration {LONG_S}s --seed {}",
-                    1000 + round
-                );
-                let child = self.start(bench, "load", server, &words, flags)?;
-                let ended = child.finish(LONG_S + PATIENCE_S, &bench.interrupted)?;
-                let record: Value = serde_json::from_str(&ended.output)
-                    .with_context(|| format!("a long run ended with: {}", ended.errors.trim()))?;
-                let measured = number(&record, "/slo/p95/measured")?;
-                eprintln!("  long run at {rate_per_s:.1}/s: p95 {measured:.1} of {limit:.1}");
-                *excess += (measured / limit).ln() / f64::from(LONG_ROUNDS);
-            }
-        }
-        crossing(&points).context("the long runs do not cross the limit")
     }
 }
 
@@ -351,7 +322,11 @@ fn wait(bench: &Bench, for_ns: u64) -> Result<()> {
     Ok(())
 }
 
-fn read(bench: &Bench, child: Child) -> Result<Found> {
+/// Waits for the end of a search.
+///
+/// # Errors
+/// When it does not end, or its record has no result.
+pub fn read(bench: &Bench, child: Child) -> Result<Found> {
     let ended = child.finish(bench.seconds + PATIENCE_S, &bench.interrupted)?;
     let record: Value = serde_json::from_str(&ended.output)
         .with_context(|| format!("a search ended with: {}", ended.errors.trim()))?;
@@ -376,7 +351,10 @@ fn read(bench: &Bench, child: Child) -> Result<Found> {
 }
 
 /// The time in a limit of the form `p95=100ms`, ms.
-fn limit_ms(limit: &str) -> Result<f64> {
+///
+/// # Errors
+/// When it has another form.
+pub fn limit_ms(limit: &str) -> Result<f64> {
     let time = limit.trim_start_matches("p95=").trim_end_matches("ms");
     time.parse().with_context(|| format!("a limit of another form: {limit}"))
 }
@@ -413,13 +391,10 @@ fn late_share(servers: usize, service: &ServiceTime, faster: f64, per_s: f64, li
     f64::from(late) / f64::from(SIMULATED)
 }
 
-/// Returns the place at which rising points cross zero.
-fn crossing(points: &[(f64, f64)]) -> Option<f64> {
-    let pair = points.windows(2).find(|pair| pair[0].1 <= 0.0 && pair[1].1 > 0.0)?;
-    let ((from, below), (to, above)) = (pair[0], pair[1]);
-    Some(from + (to - from) * -below / (above - below))
-}
-
-fn number(record: &Value, path: &str) -> Result<f64> {
+/// A number of a record.
+///
+/// # Errors
+/// When it is not there.
+pub fn number(record: &Value, path: &str) -> Result<f64> {
     record.pointer(path).and_then(Value::as_f64).with_context(|| format!("no {path}"))
 }

@@ -7,7 +7,9 @@ mod engines;
 mod feed;
 mod lag;
 mod lines;
+mod long_runs;
 mod memory;
+mod outlets;
 mod page;
 mod search;
 mod speed;
@@ -166,6 +168,7 @@ impl Bench {
             Measure::Feed => feed::feed(self),
             Measure::Voter => voter::voter(self),
             Measure::Page => page::page(self),
+            Measure::Outlets => outlets::outlets(self),
             Measure::Ab => ab::comparisons(self),
             Measure::Lines => lines::queues(self),
             Measure::ProgramLines => lines::programs(self),

@@ -10,7 +10,8 @@ use plimsoll_html::render;
 use serde_json::Value;
 use std::path::Path;
 
-const CHROMIUM: &str = "/usr/bin/chromium";
+/// The browser that Debian packages.
+pub const CHROMIUM: &str = "/usr/bin/chromium";
 /// Longest time from opening the page of two hours to its last plot, ms.
 const DRAWN_MS_MAX: f64 = 1_000.0;
 /// Most bytes of the page of two hours.

@@ -191,6 +191,23 @@ fn workflows_call_targets_and_scripts_that_exist() {
     }
 }
 
+/// cargo starts a bench in the folder of its package, and everything else where it was called.
+#[test]
+fn rules_name_pages_where_their_programs_look_for_them() {
+    let mut seen = 0;
+    for line in read("Makefile").lines().filter(|line| line.starts_with('\t')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for pair in words.windows(2).filter(|pair| ["--write", "--page"].contains(&pair[0])) {
+            let page = pair[1].trim_end_matches(',').trim_end_matches(')');
+            let relative = page.strip_prefix("$(CURDIR)/");
+            assert!(root().join(relative.unwrap_or(page)).is_file(), "{line}: no {page}");
+            assert_eq!(relative.is_some(), words.contains(&"bench"), "{line}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen} pages");
+}
+
 /// Runs a linter on a folder of workflows; returns its exit code and what it printed.
 fn lint(place: &Place, program: &Path, arguments: &[&str]) -> (i32, String) {
     let command = place.program(program, arguments);

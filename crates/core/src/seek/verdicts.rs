@@ -203,9 +203,13 @@ impl Search<'_> {
                     let total_s = forecast.total_s.max(needs_s);
                     format!(", and about {total_s:.0} s for {:.1} %", 100.0 * self.goal.width)
                 });
+                // A certified rate is a result; what is missing is the interval.
+                let what = match self.certified {
+                    Some(_) => "an interval",
+                    None => "a search with these limits",
+                };
                 format!(
-                    "{known} after {:.0} s of {:.0} s; a search with these limits needs a --budget of at least \
-                     {needs_s:.0} s{width}",
+                    "{known} after {:.0} s of {:.0} s; {what} needs a --budget of at least {needs_s:.0} s{width}",
                     self.elapsed_s, self.goal.budget_s,
                 )
             }
