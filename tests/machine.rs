@@ -30,14 +30,40 @@ struct Users {
     wait_to_be_busy: usize,
     /// Those that measure time and use little of it.
     quiet: usize,
-    /// Their turns: the number of the next that comes, and of the next that may begin. The first tests of the list are the longest,
-    /// and one that began last would keep the machine idle for its whole time.
-    quiet_turns: (u64, u64),
+    /// Their turns, of long ones and of the others. Long ones begin first: one that began last would keep the machine idle for its
+    /// whole time.
+    quiet_turns: [Turns; 2],
     is_taken: bool,
     idle: Idle,
 }
 
+/// Numbers of the next that comes, and of the next that may begin.
+#[derive(Clone, Copy)]
+struct Turns {
+    next: u64,
+    begins: u64,
+}
+
+impl Turns {
+    const NONE: Self = Self { next: 0, begins: 0 };
+
+    fn come(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn are_waiting(self) -> bool {
+        self.next > self.begins
+    }
+}
+
 impl Users {
+    /// Returns true if a quiet test may begin: it is its turn, and no long one waits before it.
+    fn is_turn(&self, kind: usize, turn: u64) -> bool {
+        let waits_before = self.quiet_turns[..kind].iter().any(|turns| turns.are_waiting());
+        self.quiet_turns[kind].begins == turn && !waits_before
+    }
+
     /// Returns true if `wanted` places are free, or if the machine has time for more than there are places for.
     fn has_room(&mut self, wanted: usize) -> bool {
         let most = PLACES_PER_CORE * cores();
@@ -55,7 +81,7 @@ static USERS: Mutex<Users> = Mutex::new(Users {
     wait_to_share: 0,
     wait_to_be_busy: 0,
     quiet: 0,
-    quiet_turns: (0, 0),
+    quiet_turns: [Turns::NONE; 2],
     is_taken: false,
     idle: Idle::new(),
 });
@@ -117,21 +143,21 @@ impl Share {
     }
 
     /// For a test that measures time with a load that leaves most of a core idle: others like it run beside it, two for each core,
-    /// and no test that shares. Waits until those are done; the first that comes begins first.
-    pub fn quiet() -> Self {
+    /// and no test that shares. Waits until those are done; the first that comes begins first, after all that are long.
+    pub fn quiet(is_long: bool) -> Self {
         assert!(!HAS_SHARE.replace(true), "this test has a share of the machine already");
         let mut users = lock();
-        let turn = users.quiet_turns.0;
-        users.quiet_turns.0 += 1;
+        let kind = usize::from(!is_long);
+        let turn = users.quiet_turns[kind].come();
         while is_beginning()
             || users.is_taken
             || users.places + users.wait_to_share > 0
             || users.quiet >= QUIET_PER_CORE * cores()
-            || users.quiet_turns.1 != turn
+            || !users.is_turn(kind, turn)
         {
             users = wait(users);
         }
-        users.quiet_turns.1 += 1;
+        users.quiet_turns[kind].begins += 1;
         users.quiet += 1;
         // The next one may begin beside it.
         CHANGED.notify_all();
@@ -147,7 +173,7 @@ impl Share {
             || users.is_taken
             || users.places + users.wait_to_share > 0
             || users.quiet > 0
-            || users.quiet_turns.0 > users.quiet_turns.1
+            || users.quiet_turns.iter().any(|turns| turns.are_waiting())
         {
             users = wait(users);
         }

@@ -38,7 +38,13 @@ impl Place {
     /// For a test whose result depends on time, with a load that leaves most of a core idle: only others like it run meanwhile, two for
     /// each core.
     pub fn quiet() -> Self {
-        let share = Share::quiet();
+        let share = Share::quiet(false);
+        Self { dir: tempfile::tempdir().unwrap(), _share: share }
+    }
+
+    /// The same for a test that takes more than half a minute: it begins before the short ones, which fit beside it.
+    pub fn quiet_for_long() -> Self {
+        let share = Share::quiet(true);
         Self { dir: tempfile::tempdir().unwrap(), _share: share }
     }
 

@@ -34,7 +34,7 @@ fn found(ended: &Ended) -> Record {
 
 #[test]
 fn a_known_line_is_found_within_what_the_interval_says() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target = place.serve(&QUICK_SERVERS);
     let flags = ["--slo", "p95=25ms", "--budget", "70s", "--seed", "3"];
     let (ended, stolen) = stolen_while(|| seek(&place, &target, &flags));
@@ -90,7 +90,7 @@ fn a_known_line_is_found_within_what_the_interval_says() {
 
 #[test]
 fn a_limit_below_the_floor_is_infeasible() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:20ms"]);
     let ended = seek(&place, &target, &["--slo", "p95=5ms", "--budget", "60s"]);
     let record = found(&ended.expect(2));

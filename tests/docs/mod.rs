@@ -78,8 +78,11 @@ fn executes(page: &str) {
         crate::engines::install("nats");
     }
     // Pilots beside other tests are so unsteady that few pairs have room in the budgets of this page.
-    let is_quiet = ["docs/ab.md", "docs/sizing.md"].contains(&page);
-    let place = if is_quiet { Place::quiet() } else { Place::new() };
+    let place = match page {
+        "docs/ab.md" => Place::quiet_for_long(),
+        "docs/sizing.md" => Place::quiet(),
+        _ => Place::new(),
+    };
     let mut session = Session::at(place);
     session.page(page);
     if figures::are_wanted() {

@@ -214,7 +214,7 @@ fn fbench_has_the_same_summary_from_agents() {
 #[test]
 fn percentiles_are_those_of_one_machine_within_sampling_error() {
     let target = ["queue", "--servers", "0", "--service", "exponential:20ms"];
-    let fleet = Fleet::of(Place::quiet(), 3, &target);
+    let fleet = Fleet::of(Place::quiet_for_long(), 3, &target);
     let url = fleet.target.url.clone();
     let job = ["load", &url, "--rate", "600", "--duration", "20s", "--arrivals", "poisson"];
     let alone = fleet.place.run([&job[..], &["--json", "-", "--quiet"]].concat());

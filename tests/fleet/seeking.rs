@@ -22,7 +22,7 @@ fn own_record(fleet: &Fleet, name: &str) -> (Value, PathBuf) {
 
 #[test]
 fn agents_find_a_known_line_and_each_follows_the_same_search() {
-    let fleet = Fleet::of(Place::quiet(), 2, &SERVERS);
+    let fleet = Fleet::of(Place::quiet_for_long(), 2, &SERVERS);
     let url = fleet.target.url.clone();
     let words = ["seek", &url, "--slo", "p95=25ms", "--budget", "60s", "--start-rate", "200"];
     let (ended, stolen) = stolen_while(|| fleet.run(&words));
@@ -113,8 +113,11 @@ fn ctrl_c_in_a_search_ends_it_on_all_agents() {
 
 #[test]
 fn blocks_of_a_comparison_are_runs_of_the_agents() {
-    let fleet =
-        Fleet::of(Place::quiet(), 2, &["queue", "--servers", "0", "--service", "fixed:2ms"]);
+    let fleet = Fleet::of(
+        Place::quiet_for_long(),
+        2,
+        &["queue", "--servers", "0", "--service", "fixed:2ms"],
+    );
     let (url, bus) = (fleet.target.url.clone(), fleet.bus());
     let sides = ["ab", "--a", &url, "--b", &url, "--budget", "42s", "--json", "-", "--on", "p50"];
     let job = ["--", "load", "--rate", "200", "--agents", "2", "--bus", &bus];

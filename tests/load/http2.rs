@@ -73,17 +73,16 @@ fn alpn_chooses_the_version() {
     );
     let speaks = Nginx::start(&place, "ssl http2", &block);
     let url = format!("https://localhost:{}/", speaks.port);
-    let flags = ["--http2", "--clients", "40", "--requests", "500", "--cacert", "ca.pem"];
-    let seen = record(&place, &url, &flags, 0);
+    let flags = ["--http2", "--clients", "40", "--cacert", "ca.pem", "--requests"];
+    let seen = record(&place, &url, &[&flags[..], &["500"]].concat(), 0);
     assert_eq!(seen.ok(), 500, "{}", seen.0["ledger"]);
     assert_eq!(seen.count("/counters/connects"), 2);
     // A server that does not speak it says so in its handshake: nothing is sent to it.
     let silent = Nginx::start(&place, "ssl", &block);
     let url = format!("https://localhost:{}/", silent.port);
-    let mut args = vec!["load", &url, "--json", "-"];
-    args.extend(flags);
-    let ended = place.run(args).expect(4);
-    let failed = Record::of(&ended);
+    // Each attempt waits longer than the one before.
+    let args = [&["load", &url, "--json", "-"], &flags[..], &["40"]].concat();
+    let failed = Record::of(&place.run(args).expect(4));
     assert_eq!(failed.ok(), 0);
     says_http2(&place);
     assert!(silent.seen().is_empty());

@@ -16,7 +16,7 @@ fn has_interval(record: &Record, key: &str) -> bool {
 /// A queue that is half busy forgets its state within 10 ms, so that half a minute tells much of it.
 #[test]
 fn a_run_of_half_a_minute_has_intervals() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target =
         place.serve(&["queue", "--servers", "1", "--service", "exponential:1ms", "--rate", "400"]);
     let flags = ["--rate", "400", "--arrivals", "poisson", "--duration", "31s"];

@@ -50,7 +50,7 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
 /// more than 5 % can be late at any rate, and the limit would hold at the highest.
 #[test]
 fn a_slow_class_has_a_line_of_its_own() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target = place.serve(&["queue", "--servers", "1", "--service", "exponential:5ms"]);
     let block = format!(
         "location /quick {{ return 200 'hello'; }}\n\

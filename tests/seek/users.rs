@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// the line is that of the requests.
 #[test]
 fn the_line_of_users_is_that_of_their_requests() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target = place.serve(&QUICK_SERVERS);
     let flags = ["--users", "constant", "--user-requests", "5", "--think", "exponential 200ms"];
     let time = ["--slo", "p95=25ms", "--budget", "45s", "--start-rate", "100"];

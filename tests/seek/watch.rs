@@ -23,7 +23,7 @@ fn stretches(record: &Record) -> Vec<Value> {
 
 #[test]
 fn a_target_that_gets_faster_gives_a_curve_until_somebody_ends_it() {
-    let place = Place::quiet();
+    let place = Place::quiet_for_long();
     let target = place.serve(&FOUR_SERVERS);
     let args = ["seek", target.url.as_str(), "--slo", "p95=20ms", "--over-time", "--json", "-"];
     let (ended, stolen) = stolen_while(|| {
