@@ -5,15 +5,16 @@
 //! * The relaxation time tau, by batch means (Conway, "Some tactical problems in digital simulation", 1963) and their successive
 //!   differences (von Neumann, "Distribution of the ratio of the mean square successive difference to the variance", 1941). The
 //!   means of independent requests differ from second to second as the requests within a second do, divided by their number. If
-//!   the target remembers its state for tau, they differ as those of a process whose correlation fades exponentially: the half mean
-//!   square of the differences, divided by the variance within the seconds, is a known function of tau. Both are
-//!   local in time, so that drift of the machine over many seconds is no memory of the target.
+//!   the target remembers its state for tau, they differ as those of a process whose correlation fades exponentially: the half
+//!   square of a difference, divided by the variance within its two seconds, is in the mean a known function of tau. Both are
+//!   local in time, so that drift of the machine over many seconds is no memory of the target. The mean is found from the median
+//!   over all neighbours: seconds in which the machine was so slow that the target was overloaded are no memory of it either.
 
 use crate::relaxation::{Plan, plan};
 use crate::student::quantile as student;
 
 /// Share of the budget that each pilot gets.
-const PILOT_SHARE: f64 = 0.05;
+const PILOT_SHARE: f64 = 1.0 / 30.0;
 /// Least and most length of a pilot, s.
 const PILOT_S: (f64, f64) = (4.0, 20.0);
 /// Share of the highest rate that holds a limit, at which the pilot of a comparison of these rates runs.
@@ -24,6 +25,8 @@ const SECONDS_LEAST: usize = 3;
 const BEGINNING: f64 = 0.001;
 /// Longest share of a pilot that may be its beginning.
 const BEGINNING_MOST: f64 = 0.5;
+/// Median of the square of a standard normal variable, whose mean is 1.
+const MEDIAN_OF_SQUARES: f64 = 0.454_936;
 /// Longest relaxation time that seconds of a pilot can show, s.
 const RELAXATION_MOST_S: f64 = 20.0;
 /// Requests of a block beyond the highest named quantile, on average.
@@ -107,14 +110,30 @@ fn relaxation_s(seconds: &[Second]) -> Option<f64> {
         return None;
     }
     let all: f64 = seconds.iter().map(|second| second.count).sum();
-    let within =
-        seconds.iter().map(|second| second.count * second.deviation.powi(2)).sum::<f64>() / all;
-    let squares = seconds.windows(2).map(|two| (two[1].mean - two[0].mean).powi(2)).sum::<f64>();
-    let between = squares / (2.0 * (seconds.len() - 1) as f64);
     // Independent requests remember nothing for longer than half the gap between them.
     let least = 0.5 * seconds.len() as f64 / all;
-    let tau = if within > 0.0 { forgotten_s(between / within) } else { least };
+    let mut shares: Vec<f64> = seconds
+        .windows(2)
+        .map(|two| {
+            let squares: f64 = two.iter().map(|one| one.count * one.deviation.powi(2)).sum();
+            let within = squares / (two[0].count + two[1].count);
+            0.5 * (two[1].mean - two[0].mean).powi(2) / within
+        })
+        .filter(|share| share.is_finite())
+        .collect();
+    let tau = match median(&mut shares) {
+        Some(share) => forgotten_s(share / MEDIAN_OF_SQUARES),
+        None => least,
+    };
     Some(tau.max(least))
+}
+
+/// The median; sorts the values. None without any.
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (below, above) =
+        (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(f64::midpoint(*below, *above))
 }
 
 /// Relaxation time of a process whose correlation fades exponentially, s, from the half mean square of the differences between its
@@ -194,8 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_is_a_twentieth_of_the_budget_within_limits() {
-        assert_eq!((length_s(180.0), length_s(20.0), length_s(3600.0)), (9.0, 4.0, 20.0));
+    fn a_pilot_is_a_thirtieth_of_the_budget_within_limits() {
+        assert_eq!((length_s(180.0), length_s(20.0), length_s(3600.0)), (6.0, 4.0, 20.0));
     }
 
     #[test]
@@ -204,6 +223,7 @@ mod tests {
             |relaxation_s, beginning_s| Memory { relaxation_s: Some(relaxation_s), beginning_s };
         let both = [side(0.01, 0.0), side(0.2, 0.0)];
         assert_eq!(blocks(&both, 180.0, 0.99, 1e3), plan(0.2, 180.0));
+        assert!((blocks(&both, 600.0, 0.99, 1e3).block_s - 2.4).abs() < 1e-9);
         // p99 at 20 requests/s: 200 requests, 10 s; a pair may take a tenth of the time.
         assert!((blocks(&both, 180.0, 0.99, 20.0).block_s - 9.0).abs() < 1e-9);
         // A beginning of 2 s is left out whole, and the rest of the block stays as long.

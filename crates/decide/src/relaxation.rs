@@ -16,6 +16,8 @@ const DISCARD: f64 = 3.0;
 const BLOCK_LEAST_S: f64 = 1.0;
 /// Fewest pairs that a plan is made for: fewer can claim little, whatever the blocks are.
 const PAIRS_LEAST: f64 = 10.0;
+/// Pairs for which a long memory leaves room: drift of the machine comes between long blocks, and few of them find little.
+const PAIRS_WANTED: f64 = 80.0;
 
 /// Returns the integrated autocorrelation time in slices, at least 1/2.
 pub(crate) fn memory(values: &[f64]) -> f64 {
@@ -59,7 +61,7 @@ pub struct Plan {
     pub block_s: f64,
     /// Length of the discarded beginning, s.
     pub discard_s: f64,
-    /// False if the budget holds no 10 pairs of blocks of 12 relaxation times: blocks are shorter than they should be.
+    /// False if the budget has no room for enough pairs of blocks of 12 relaxation times: blocks are shorter than they should be.
     pub enough: bool,
 }
 
@@ -87,13 +89,14 @@ impl Plan {
 
 /// Plans blocks for a server with this relaxation time and a budget for all pairs, both in seconds and above 0.
 ///
-/// Short blocks are good against drift of the machine, which is then alike in both blocks of a pair; blocks of 20 relaxation
-/// times are needed for the server. The block is 12 relaxation times, at least 1 s, and at most a twentieth of the budget;
-/// three relaxation times are discarded, at most a third of the block.
+/// Short blocks are good against drift of the machine, which is then alike in both blocks of a pair; long ones are needed for the
+/// server. The block is 12 relaxation times and at least 1 s. It leaves room for 80 pairs if it is longer than 1 s, and
+/// otherwise for 10; three relaxation times are discarded, at most a third of the block.
 #[must_use]
 pub fn plan(relaxation_s: f64, budget_s: f64) -> Plan {
     let wanted = (BLOCK * relaxation_s).max(BLOCK_LEAST_S);
-    let block_s = wanted.min(budget_s / (2.0 * PAIRS_LEAST));
+    let most = budget_s / (2.0 * PAIRS_LEAST);
+    let block_s = wanted.min((budget_s / (2.0 * PAIRS_WANTED)).max(BLOCK_LEAST_S.min(most)));
     Plan {
         block_s,
         discard_s: (DISCARD * relaxation_s).min(block_s / 3.0),
@@ -149,16 +152,18 @@ mod tests {
     #[test]
     fn blocks_follow_the_relaxation_within_the_budget() {
         assert_eq!(plan(0.01, 180.0), Plan { block_s: 1.0, discard_s: 0.03, enough: true });
-        let slow = plan(0.2, 180.0);
+        let slow = plan(0.2, 480.0);
         assert!((slow.block_s - 2.4).abs() < 1e-9 && (slow.discard_s - 0.6).abs() < 1e-9);
         assert!(slow.enough);
-        assert_eq!(slow.pairs_most(180.0), 37);
-        let slower = plan(5.0, 180.0);
-        assert_eq!((slower.block_s, slower.discard_s, slower.enough), (9.0, 3.0, false));
-        assert_eq!(slower.pairs_most(180.0), 10);
+        assert_eq!(slow.pairs_most(480.0), 100);
+        // A long memory leaves room for 80 pairs, and a short budget for 10.
+        let slower = plan(5.0, 480.0);
+        assert_eq!((slower.block_s, slower.discard_s, slower.enough), (3.0, 1.0, false));
+        assert_eq!(slower.pairs_most(480.0), 80);
+        assert_eq!((plan(5.0, 40.0).block_s, plan(5.0, 10.0).block_s), (1.0, 0.5));
         // p99 at 20 requests/s.
         assert_eq!(plan(0.01, 180.0).at_least(5.0, 180.0).block_s, 5.03);
         assert!(!plan(0.01, 180.0).at_least(50.0, 180.0).enough);
-        assert_eq!(plan(0.2, 180.0).at_least(1.0, 180.0), plan(0.2, 180.0));
+        assert_eq!(plan(0.2, 480.0).at_least(1.0, 480.0), plan(0.2, 480.0));
     }
 }

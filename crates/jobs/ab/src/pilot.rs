@@ -15,8 +15,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_record::ab::AbPlan;
 
 /// Added where the budget is too small for blocks of the length that the relaxation asks for.
-const SHORT: &str =
-    "; the blocks are shorter than 20 times that, since the budget holds no 10 pairs of them";
+const SHORT: &str = "; longer blocks would leave room for too few pairs, so a ratio may be smaller than in a long run";
 
 /// Findings of the pilot of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
