@@ -28,7 +28,7 @@ const PAGE_NS: u64 = 20 * SECOND_NS;
 const PATIENCE_S: u32 = 30;
 /// Largest CPU time per request with all outlets, of that with none.
 const COST_MAX: f64 = 1.03;
-/// Largest p99 of lag, of that without: as much as two runs of the same kind differ on a quiet machine.
+/// Largest p99 of lag, of that without: room for the noise of a median of rounds.
 const LAG_MAX: f64 = 1.2;
 
 /// The outlets of a run.

@@ -10,6 +10,7 @@
 //!   local in time, so that drift of the machine over many seconds is no memory of the target. The mean is found from the median
 //!   over all neighbours: seconds in which the machine was so slow that the target was overloaded are no memory of it either.
 
+use crate::change_points::median;
 use crate::relaxation::{Plan, plan};
 use crate::student::quantile as student;
 
@@ -112,7 +113,7 @@ fn relaxation_s(seconds: &[Second]) -> Option<f64> {
     let all: f64 = seconds.iter().map(|second| second.count).sum();
     // Independent requests remember nothing for longer than half the gap between them.
     let least = 0.5 * seconds.len() as f64 / all;
-    let mut shares: Vec<f64> = seconds
+    let shares: Vec<f64> = seconds
         .windows(2)
         .map(|two| {
             let squares: f64 = two.iter().map(|one| one.count * one.deviation.powi(2)).sum();
@@ -121,19 +122,11 @@ fn relaxation_s(seconds: &[Second]) -> Option<f64> {
         })
         .filter(|share| share.is_finite())
         .collect();
-    let tau = match median(&mut shares) {
-        Some(share) => forgotten_s(share / MEDIAN_OF_SQUARES),
-        None => least,
-    };
+    if shares.is_empty() {
+        return Some(least);
+    }
+    let tau = forgotten_s(median(&shares) / MEDIAN_OF_SQUARES);
     Some(tau.max(least))
-}
-
-/// The median; sorts the values. None without any.
-fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (below, above) =
-        (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(f64::midpoint(*below, *above))
 }
 
 /// Relaxation time of a process whose correlation fades exponentially, s, from the half mean square of the differences between its
