@@ -2,7 +2,7 @@
 
 use plimsoll_zoo::ab::models::{self, Model};
 use plimsoll_zoo::ab::rivals::{Claim, claims};
-use plimsoll_zoo::ab::session::{Outcome, Plant, Session};
+use plimsoll_zoo::ab::session::{Outcome, Plant, SESSION_S, Session};
 use plimsoll_zoo::ab::table::Row;
 use plimsoll_zoo::parallel::map;
 
@@ -10,9 +10,9 @@ fn model(name: &str) -> Model {
     models::all().into_iter().find(|model| model.name == name).expect("a model of the zoo")
 }
 
-fn sessions(name: &str, plant: Plant, count: u64) -> Vec<Outcome> {
+fn sessions(name: &str, plant: Plant, budget_s: f64, count: u64) -> Vec<Outcome> {
     let model = model(name);
-    map(count, |seed| Session { model, plant, seed, may_end_early: true }.at_fixed_rate())
+    map(count, |seed| Session { model, plant, seed, budget_s, may_end_early: true }.at_fixed_rate())
 }
 
 #[test]
@@ -34,15 +34,16 @@ fn equal_sides_are_rarely_called_different_and_five_percent_is_found() {
 
 #[test]
 fn a_clear_difference_ends_a_session_in_a_third_of_the_time() {
-    let all = sessions("exponential", Plant::CLEAR, 20);
+    let all = sessions("exponential", Plant::CLEAR, SESSION_S, 20);
     let time = all.iter().map(|one| one.took_s).sum::<f64>() / 20.0;
     assert!(time < 65.0, "{time}");
 }
 
 #[test]
 fn a_queue_that_remembers_for_long_gets_longer_blocks() {
+    // In the 180 s of the table, 80 pairs leave no room for longer ones.
     let block = |name| {
-        let all = sessions(name, Plant::NONE, 20);
+        let all = sessions(name, Plant::NONE, 300.0, 20);
         all.iter().map(|one| one.plan.block_s).sum::<f64>() / 20.0
     };
     let (short, long) = (block("M/M/1 at 0.5"), block("M/M/1 at 0.95"));

@@ -4,7 +4,7 @@ let live = null;
 
 /** Seconds without anything new after which the page says so, and says so again. In a long run some pass between two updates. */
 const SILENT_S = 15;
-const SILENCE = "The run has nothing new, or this machine has no time for its page: the page comes after everything else, so that the run is not slowed down.";
+const SILENCE = "The run has nothing new, or this machine has no time for its page, which comes after everything else.";
 
 /** Follows the run if the page is a live one. */
 function follow(store) {
@@ -26,16 +26,7 @@ function follow(store) {
 /** A page whose figures stand still looks like a run that stands still. */
 function noticeSilence() {
   const times = Math.floor((performance.now() - live.newsAt) / (SILENT_S * 1000));
-  if (document.hidden || !(times >= 1)) return;
-  live.isSilent = true;
-  live.say(`nothing new for ${times * SILENT_S} s`, "warn", SILENCE);
-}
-
-/** Something new has come. */
-function endSilence() {
-  live.newsAt = performance.now();
-  if (live.isSilent) live.say("live", "good");
-  live.isSilent = false;
+  if (!document.hidden && times >= 1) live.say(`nothing new for ${times * SILENT_S} s`, "warn", SILENCE);
 }
 
 /** A browser has six connections to one server, for all its pages. So one page follows the run, and tells the others. */
@@ -114,12 +105,10 @@ function take({ type, data, before, id }) {
     return;
   }
   if (id) live.lastId = id;
-  if (type === "state") {
-    // A page that has lost its connection says that, and no more.
-    live.newsAt = data[1] === "good" ? performance.now() : undefined;
-    live.isSilent = false;
-    live.say(...data);
-  } else endSilence();
+  const [text, tone] = type === "state" ? data : ["live", "good"];
+  // A page that has lost its connection says that, and no more.
+  live.newsAt = tone === "good" ? performance.now() : undefined;
+  live.say(text, tone);
   if (type === "columns") receiveColumns(JSON.parse(data));
   if (type === "sections") receiveSections(JSON.parse(data));
   // The page has plots or sections that it had not when it was loaded.

@@ -9,7 +9,7 @@ use plimsoll_decide::pairs::{Direction, Finding, Metric, Pairs, Terms};
 use plimsoll_decide::pilot::{self, BELOW_LINE, Memory, Second};
 use plimsoll_decide::relaxation::Plan;
 
-/// Virtual time of a session with its pilot, s.
+/// Virtual time of a session of the table with its pilot, s.
 pub const SESSION_S: f64 = 180.0;
 /// Length of the search for the line of each side, before a comparison of highest rates, in lengths of a pilot.
 const SEARCH: f64 = 2.0;
@@ -62,6 +62,8 @@ pub struct Session {
     pub plant: Plant,
     /// Seed of all that is random.
     pub seed: u64,
+    /// Virtual time of the session with its pilot, s.
+    pub budget_s: f64,
     /// False: the session uses all of its time, even if each metric has its answer.
     pub may_end_early: bool,
 }
@@ -71,6 +73,7 @@ struct Course {
     machine: Machine,
     rng: Rng,
     now_s: f64,
+    budget_s: f64,
 }
 
 impl Session {
@@ -82,6 +85,7 @@ impl Session {
             machine: Machine::new(derive_seed(self.seed, "machine")),
             rng: Rng::new(derive_seed(self.seed, "requests")),
             now_s: 0.0,
+            budget_s: self.budget_s,
         }
     }
 
@@ -104,7 +108,7 @@ impl Session {
     #[must_use]
     pub fn max_rate(self, limit_s: f64, begin_per_s: f64) -> Outcome {
         let mut course = self.begin();
-        course.now_s += 2.0 * SEARCH * pilot::length_s(SESSION_S);
+        course.now_s += 2.0 * SEARCH * pilot::length_s(self.budget_s);
         let plan = course.plan(BELOW_LINE * begin_per_s, QUANTILES.1);
         let names = [("max rate", Direction::HigherIsBetter)];
         let mut steps = Steps::new(begin_per_s);
@@ -114,7 +118,7 @@ impl Session {
         };
         // Pairs of the approach have no value, and are not counted.
         let mut found = None;
-        while found.is_none() && course.now_s + 2.0 * plan.block_s <= SESSION_S {
+        while found.is_none() && course.now_s + 2.0 * plan.block_s <= self.budget_s {
             found = step(&mut steps, &mut course);
         }
         let mut counted = Vec::new();
@@ -138,7 +142,7 @@ impl Session {
         let terms = Terms {
             error: ERROR,
             margin: MARGIN,
-            pairs_most: plan.pairs_most(SESSION_S - course.now_s),
+            pairs_most: plan.pairs_most(self.budget_s - course.now_s),
         };
         let metric = |(name, direction): &(&str, Direction)| Metric {
             name: (*name).to_owned(),
@@ -168,12 +172,12 @@ impl Course {
     /// Plans the blocks as the job does, from a pilot of each side.
     fn plan(&mut self, rate_per_s: f64, quantile: f64) -> Plan {
         let sides = [0, 1].map(|side| self.pilot(side, rate_per_s));
-        pilot::blocks(&sides, SESSION_S - self.now_s, quantile, rate_per_s)
+        pilot::blocks(&sides, self.budget_s - self.now_s, quantile, rate_per_s)
     }
 
     /// Runs the pilot of a side.
     fn pilot(&mut self, side: usize, rate_per_s: f64) -> Memory {
-        let length_s = pilot::length_s(SESSION_S);
+        let length_s = pilot::length_s(self.budget_s);
         let arrivals = schedule(rate_per_s, length_s, &mut self.rng);
         let responses = self.responses(side, &arrivals);
         self.now_s += length_s;

@@ -4,7 +4,7 @@ use super::block::{METRICS, Side, measured, schedule};
 use super::machine::Machine;
 use super::models::{Model, RATE_PER_S};
 use super::rivals::{self, Claim, Rival};
-use super::session::{ERROR, Outcome, Plant, Session};
+use super::session::{ERROR, Outcome, Plant, SESSION_S, Session};
 use crate::parallel::map;
 use plimsoll_core::rng::Rng;
 use plimsoll_decide::pairs::{Finding, Kind};
@@ -81,6 +81,7 @@ impl Row {
             model,
             plant,
             seed: first_seed + at,
+            budget_s: SESSION_S,
             may_end_early: true,
         };
         let fixed = |plant, count| map(count, |at| session(model, plant, at).at_fixed_rate());
