@@ -85,9 +85,9 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram, about 190 KB, that never grows.
+    /// An empty histogram. The first value takes about 190 KB, and no other one takes more.
     #[must_use]
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self { cells: Cells::new() }
     }
 
@@ -165,14 +165,9 @@ impl Histogram {
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         let quantile = quantile.min(1.0);
         let wanted = ((quantile * self.count() as f64).ceil() as u64).max(1);
-        let mut sum = 0u64;
-        let found = self.cells.recorded().find(|(_, count)| {
-            sum = sum.saturating_add(*count);
-            sum >= wanted
-        });
-        match found {
-            Some((index, _)) if quantile == 0.0 => lowest_of(index),
-            Some((index, _)) => highest_of(index),
+        match self.cells.at_rank(wanted) {
+            Some(index) if quantile == 0.0 => lowest_of(index),
+            Some(index) => highest_of(index),
             None => 0,
         }
     }

@@ -30,7 +30,7 @@ pub mod ledger;
 pub mod moments;
 pub mod normal;
 pub mod outcome;
-pub mod periods;
+pub mod priority;
 pub mod record;
 pub mod recorder;
 pub mod rng;

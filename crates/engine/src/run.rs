@@ -8,11 +8,11 @@ use crate::health::rss_max_bytes;
 use crate::net::RoundTrip;
 use crate::shard::{Message, Shard, ShardEnd, ShardPlan, Slow};
 use crate::vitals::Clocks;
-pub use collector::yield_to_all_others;
 use collector::{Collected, Collector};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, SystemClock};
 use plimsoll_core::interval::Interval;
+use plimsoll_core::priority::{StepBack, step_back};
 use plimsoll_core::record::{Network, Sink};
 use plimsoll_core::schedule::{ModelError, Slice};
 use plimsoll_core::verdict::Health;
@@ -194,7 +194,7 @@ where
             RunError::Thread { number, of: shards + 1, error }
         };
         let collector = Builder::new().spawn_scoped(scope, move || {
-            yield_to_all_others();
+            step_back(StepBack::Behind);
             Collector::new(ways).collect(&receiver, keeper, watcher)
         });
         let collector = collector.map_err(|error| refused(1, error))?;

@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plimsoll_core::clock::now_ns;
+use plimsoll_core::priority::{StepBack, step_back};
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -26,8 +27,6 @@ const CONNECTIONS_MAX: usize = 1_024;
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// Longest wait, after the end of the run, until readers have the report.
 pub const GOODBYE: Duration = Duration::from_secs(1);
-/// All other threads go before this one.
-const NICE: i32 = 19;
 /// Time over which the readers of an event are spread.
 const SPREAD: Duration = Duration::from_millis(600);
 /// Longest time between two readers of an event.
@@ -52,8 +51,7 @@ impl Live {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let own = shared.clone();
         Builder::new().name("live".to_owned()).spawn(move || {
-            // Should the system refuse, browsers compete with the generator; its lag shows what that costs.
-            let _ = rustix::process::nice(NICE);
+            step_back(StepBack::Last);
             runtime.block_on(serve(listener, &own));
         })?;
         Ok(Self { shared, address })

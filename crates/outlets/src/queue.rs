@@ -4,14 +4,11 @@
 //! say the most.
 
 use plimsoll_core::clock::now_ns;
-use rustix::process::nice;
+use plimsoll_core::priority::{StepBack, step_back};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-
-/// All other threads go before this one, as before the collector of the engine.
-const NICE: i32 = 12;
 
 /// Numbers of entries by their fate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -153,8 +150,7 @@ pub fn left(until_ns: u64) -> Duration {
 
 /// Takes entries until the run is over and none is left.
 fn work(shared: &Shared, mut carrier: impl Carrier) {
-    // Should the system refuse, exports compete with the generator; its lag shows what that costs.
-    let _ = nice(NICE);
+    step_back(StepBack::Behind);
     // However this ends, the run that waits for it learns of it.
     let _done = Done(shared);
     loop {

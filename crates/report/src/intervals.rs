@@ -1,7 +1,7 @@
 //! The intervals of a run's percentiles, from its periods into the record and out as text.
 
 use crate::number::{significant, time};
-use plimsoll_core::periods::Periods;
+use crate::periods::Periods;
 use plimsoll_core::schedule::LoadModel;
 use plimsoll_decide::percentile::{CONFIDENCE, intervals};
 use plimsoll_record::{PercentileInterval, RunRecord};

@@ -50,6 +50,7 @@ pub mod outcome;
 pub mod page;
 pub mod part;
 pub mod past;
+pub mod periods;
 pub mod plain;
 pub mod resources;
 mod run_json;

@@ -1,8 +1,8 @@
 //! The response times of a run by period, in bounded memory.
 
-use crate::clock::SECOND_NS;
-use crate::histogram::{Histogram, Packed};
-use crate::interval::Interval;
+use plimsoll_core::clock::SECOND_NS;
+use plimsoll_core::histogram::{Histogram, Packed};
+use plimsoll_core::interval::Interval;
 
 /// Most periods. When a run outgrows them, two become one: there are 120 to 240 of them in any run of two minutes or more.
 pub const PERIODS_MAX: usize = 240;

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let search = Search { watches: &[], started: &[], addresses: &[], children: None };
     let found = resolve(&search).map_err(|(_, error)| error)?.ok_or("nothing is watched")?;
-    let sampling = Sampling::start(found, None, || {})?;
+    let sampling = Sampling::start(found, None)?;
     sampling.measured_from(now_ns());
     // The first look reads what does not change.
     std::thread::sleep(Duration::from_millis(500));

@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::look::{Looking, Seen};
 use crate::resolve::Resolved;
 use plimsoll_core::clock::{SECOND_NS, now_ns};
+use plimsoll_core::priority::{StepBack, step_back};
 use plimsoll_record::resources::{MachineResult, ResourceLine, ResourcesResult, WatchedResult};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -75,32 +76,24 @@ impl Shared {
 }
 
 impl Sampling {
-    /// Begins to look. Lines go to `file`, if there is one; `at_start` is called on the thread, to set its priority.
+    /// Begins to look. Lines go to `file`, if there is one.
     ///
     /// # Errors
     /// When the file cannot be made, or the thread cannot be started.
-    pub fn start(
-        found: Resolved,
-        file: Option<&Path>,
-        at_start: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Self> {
+    pub fn start(found: Resolved, file: Option<&Path>) -> io::Result<Self> {
         let file = file.map(File::create).transpose()?;
-        Self::start_with(found, file.map(|file| Box::new(file) as Box<dyn Keep>), at_start)
+        Self::start_with(found, file.map(|file| Box::new(file) as Box<dyn Keep>))
     }
 
     /// The same with anything that keeps lines.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start_with(
-        found: Resolved,
-        keep: Option<Box<dyn Keep>>,
-        at_start: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Self> {
+    pub fn start_with(found: Resolved, keep: Option<Box<dyn Keep>>) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
         let thread = Builder::new().name("resources".to_owned()).spawn(move || {
-            at_start();
+            step_back(StepBack::Behind);
             Sampler::new(found, keep, own).run()
         })?;
         Ok(Self { shared, thread: Some(thread) })

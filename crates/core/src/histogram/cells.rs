@@ -36,6 +36,7 @@ static FACTORS: LazyLock<Box<[[u64; 2]]>> = LazyLock::new(|| {
 /// Counts by cell.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
+    /// Empty until something is counted: many histograms of a second, such as those of failed requests, stay empty.
     counts: Vec<u64>,
     /// A bit for each block that holds a count.
     used: [u64; WORDS],
@@ -84,9 +85,17 @@ pub(super) fn middle_of(index: usize) -> u64 {
 }
 
 impl Cells {
-    pub fn new() -> Self {
-        // Zeroed pages come from the system, and are touched when they are used.
-        Self { counts: vec![0; CELLS], used: [0; WORDS], total: 0 }
+    pub const fn new() -> Self {
+        Self { counts: Vec::new(), used: [0; WORDS], total: 0 }
+    }
+
+    /// Takes the memory for all counts, once.
+    #[cold]
+    fn provide(&mut self) {
+        if self.counts.is_empty() {
+            // Zeroed pages come from the system, and are touched when they are used.
+            self.counts = vec![0; CELLS];
+        }
     }
 
     #[inline]
@@ -101,11 +110,18 @@ impl Cells {
     pub fn add(&mut self, index: usize, count: u64) {
         let block = index >> BLOCK_BITS;
         self.used[block / 64] |= 1 << (block % 64);
+        if index >= self.counts.len() {
+            self.provide();
+        }
         self.counts[index] = self.counts[index].saturating_add(count);
         self.total = self.total.saturating_add(count);
     }
 
     pub fn merge(&mut self, other: &Cells) {
+        if other.is_empty() {
+            return;
+        }
+        self.provide();
         for block in other.blocks() {
             let (mine, theirs) = (&mut self.counts[block.clone()], &other.counts[block]);
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
@@ -130,6 +146,10 @@ impl Cells {
         self.total
     }
 
+    const fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
     fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
         blocks_of(self.used)
     }
@@ -146,6 +166,7 @@ impl Cells {
         if sum == 0 {
             return;
         }
+        self.provide();
         self.used[number / 64] |= 1 << (number % 64);
         self.total = self.total.saturating_add(sum);
         let from = number << BLOCK_BITS;
@@ -170,6 +191,7 @@ impl Cells {
 
     /// Adds the counts of a V2 form. After an error some of them may have been added.
     pub fn add_v2(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        self.provide();
         // What changes with each count is kept at hand: a processor waits for a word that it has just written.
         let (mut at, mut next, mut total) = (0, 0usize, self.total);
         let (mut word, mut bits) = (0, 0u64);
@@ -212,12 +234,36 @@ impl Cells {
             .map(|(index, count)| (index, *count))
     }
 
-    /// The first and the last cell that hold a count.
+    /// The first cell up to which, from the first one on, there are at least `rank` counts.
+    pub fn at_rank(&self, rank: u64) -> Option<usize> {
+        let mut below = 0u64;
+        let is_exact = self.total < u64::MAX;
+        for block in self.blocks() {
+            let counts = &self.counts[block.clone()];
+            // Sums of blocks are found many cells at a time. They cannot overflow unless the sum of all did.
+            if is_exact {
+                let sum = counts.iter().fold(0u64, |sum, count| sum.wrapping_add(*count));
+                if below + sum < rank {
+                    below += sum;
+                    continue;
+                }
+            }
+            for (index, count) in block.zip(counts) {
+                below = below.saturating_add(*count);
+                if *count > 0 && below >= rank {
+                    return Some(index);
+                }
+            }
+        }
+        None
+    }
+
+    /// The first cell that holds a count.
     pub fn first(&self) -> Option<usize> {
         self.recorded().next().map(|(index, _)| index)
     }
 
-    /// The last one.
+    /// The last cell that holds a count.
     pub fn last(&self) -> Option<usize> {
         let (word, bits) = self.used.iter().enumerate().rfind(|(_, bits)| **bits != 0)?;
         let block = (word * 64 + bits.ilog2() as usize) << BLOCK_BITS;
@@ -247,5 +293,38 @@ fn blocks_of(used: [u64; WORDS]) -> impl Iterator<Item = std::ops::Range<usize>>
 impl PartialEq for Cells {
     fn eq(&self, other: &Self) -> bool {
         self.total == other.total && self.recorded().eq(other.recorded())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_taken_for_the_first_count() {
+        let mut cells = Cells::new();
+        cells.merge(&Cells::new());
+        cells.add_block(3, &[0; BLOCK]);
+        cells.record(1_000, 0);
+        cells.clear();
+        assert_eq!(cells.clone().counts.capacity(), 0);
+        assert_eq!((cells.at_rank(1), cells.first(), cells.last()), (None, None, None));
+        cells.record(1_000, 1);
+        assert_eq!(cells.counts.len(), CELLS);
+        let mut filled = Cells::new();
+        filled.merge(&cells);
+        assert_eq!(filled, cells);
+    }
+
+    #[test]
+    fn ranks_are_found_where_sums_of_counts_overflow() {
+        let mut cells = Cells::new();
+        cells.record(1_000, 5);
+        cells.record(2_000_000, u64::MAX - 9);
+        cells.record(3_000_000, 7);
+        assert_eq!(cells.total(), u64::MAX);
+        let at = |rank| cells.at_rank(rank).map(lowest_of).unwrap();
+        assert!(at(5) < 2_000 && at(6) > 1_990_000);
+        assert!(at(u64::MAX - 4) < 2_010_000 && at(u64::MAX) > 2_990_000);
     }
 }

@@ -99,23 +99,6 @@ impl Collector {
     }
 }
 
-/// Nice value of the collector. Its second with 60 classes takes some 3 ms: at 12 it has 7 % of a core beside a thread
-/// that is never idle, and 1 % beside six; at 19 it would have a quarter of a percent beside those.
-const NICE: libc::c_int = 12;
-
-/// Lets other threads go before this one: a shard whose request is due must not wait until this one has encoded
-/// its histograms, not even where both are bound to one core. Beside threads that are never idle it still has a share,
-/// which an idle policy would not give it: a second must be kept before the next one is over.
-pub fn yield_to_all_others() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the calls read one structure that outlives them, and concern the calling thread only: for Linux a nice value is
-    // a thread's. Should the system refuse, the run is as valid; its lag shows what that cost.
-    unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
-    }
-}
-
 impl Collected {
     pub fn take(
         &mut self,

@@ -20,7 +20,6 @@ pub use crew::Staff;
 use parts::{generator_of, slow_request};
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::periods::Periods;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::slo::ClassSlo;
 use plimsoll_core::verdict::{
@@ -36,6 +35,7 @@ use plimsoll_report::assemble::{Ending, PhasePlan, RecordHeader, assemble, rates
 use plimsoll_report::folder::{FAILURES, RunFolder};
 use plimsoll_report::intervals;
 use plimsoll_report::journal::Journal;
+use plimsoll_report::periods::Periods;
 use plimsoll_report::sections::Course;
 use plimsoll_workloads::http::Troubles;
 pub use started::Started;

@@ -9,7 +9,7 @@ pub use agents::watch_as_agent;
 use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
-use plimsoll_engine::run::{RunEnd, yield_to_all_others};
+use plimsoll_engine::run::RunEnd;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::target::Target;
 use plimsoll_record::resources::{GENERATOR, RESOURCES, ResourcesResult};
@@ -137,7 +137,7 @@ impl Watching {
         notes: &mut Vec<String>,
     ) -> Self {
         let path = folder.map(|folder| folder.path().join(RESOURCES));
-        let start = |found| Sampling::start(found, path.as_deref(), yield_to_all_others);
+        let start = |found| Sampling::start(found, path.as_deref());
         let sampling = found.and_then(|found| match start(found) {
             Ok(sampling) => Some(sampling),
             Err(error) => {

@@ -27,7 +27,7 @@ impl Default for Model {
 }
 
 /// The seconds so far, added up. Its memory is that of one second.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sums {
     model: Model,
     totals: Interval,
@@ -60,6 +60,12 @@ impl Sums {
     #[must_use]
     pub const fn totals(&self) -> &Interval {
         &self.totals
+    }
+
+    /// The same, by value.
+    #[must_use]
+    pub fn into_totals(self) -> Interval {
+        self.totals
     }
 
     /// The judgement of the run so far, by its failures and the generator's delays; CPU, suspended time and network are

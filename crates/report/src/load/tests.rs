@@ -1,11 +1,11 @@
 use super::*;
 use crate::folder::{FAILURES, RunFolder};
 use crate::journal::{FAILURE_LINES_MAX, Journal};
+use crate::periods::Periods;
 use crate::samples;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::Interval;
-use plimsoll_core::periods::Periods;
 use plimsoll_record::{FailureSample, Sink};
 use proptest::prelude::*;
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::resolve::{Search, resolve};
+use plimsoll_core::priority;
 use plimsoll_record::resources::{GENERATOR, RESOURCES};
 
 fn read(path: &Path) -> Vec<ResourceLine> {
@@ -27,7 +28,7 @@ fn burn_until(end_ns: u64) {
 fn lines_follow_the_clock_of_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(RESOURCES);
-    let sampling = Sampling::start(resolved(), Some(&path), || {}).unwrap();
+    let sampling = Sampling::start(resolved(), Some(&path)).unwrap();
     let origin_ns = now_ns() + SECOND_NS + SECOND_NS / 2;
     sampling.measured_from(origin_ns);
     assert!(sampling.knows_start());
@@ -59,7 +60,7 @@ fn lines_follow_the_clock_of_the_run() {
 fn a_short_run_has_a_line() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(RESOURCES);
-    let sampling = Sampling::start(resolved(), Some(&path), || {}).unwrap();
+    let sampling = Sampling::start(resolved(), Some(&path)).unwrap();
     let began_ns = now_ns();
     burn_until(began_ns + SECOND_NS / 10);
     sampling.measured_from(began_ns);
@@ -78,7 +79,7 @@ fn a_process_that_ends_is_a_remark_with_its_time() {
     let watches = [child.id().to_string().parse().unwrap()];
     let found =
         resolve(&Search { watches: &watches, started: &[], addresses: &[], children: None });
-    let sampling = Sampling::start(found.unwrap().unwrap(), None, || {}).unwrap();
+    let sampling = Sampling::start(found.unwrap().unwrap(), None).unwrap();
     sampling.measured_from(now_ns());
     std::thread::sleep(Duration::from_millis(1300));
     child.kill().unwrap();
@@ -94,10 +95,44 @@ fn a_process_that_ends_is_a_remark_with_its_time() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_a_remark_and_the_figures_stay() {
-    let sampling = Sampling::start(resolved(), Some(Path::new("/dev/full")), || {}).unwrap();
+    let sampling = Sampling::start(resolved(), Some(Path::new("/dev/full"))).unwrap();
     sampling.measured_from(now_ns());
     std::thread::sleep(Duration::from_millis(200));
     let result = sampling.finish(SECOND_NS / 5);
     assert!(result.samples >= 1);
     assert!(result.remarks.iter().any(|one| one.contains("could not be written")), "{result:?}");
+}
+
+/// Policy, nice value and slice of the calling thread.
+fn own() -> (u32, i32, u64) {
+    // SAFETY: zero is a value of all fields, which are numbers.
+    let mut found: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::sched_attr>() as u32;
+    // SAFETY: the call writes no more than `size` bytes, and concerns the calling thread.
+    let code = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size, 0) };
+    assert_eq!(code, 0, "{}", std::io::Error::last_os_error());
+    (found.sched_policy, found.sched_nice, found.sched_runtime)
+}
+
+fn after(steps: &'static [StepBack]) -> (u32, i32, u64) {
+    let thread = std::thread::spawn(|| {
+        steps.iter().for_each(|step| step_back(*step));
+        own()
+    });
+    thread.join().unwrap()
+}
+
+#[test]
+fn a_thread_steps_back_and_others_stay_where_they_are() {
+    let before = own();
+    let batch = libc::SCHED_BATCH as u32;
+    for (how, nice) in [(&[StepBack::Behind], 12), (&[StepBack::Last], 19)] {
+        let (policy, found, slice_ns) = after(how);
+        assert_eq!((policy, found), (batch, nice.max(before.1)));
+        // Systems before 6.12 have one slice for all, and name none.
+        assert!([0, priority::SLICE_NS].contains(&slice_ns), "{slice_ns} ns");
+    }
+    // Back is never forward, which may be forbidden.
+    assert_eq!(after(&[StepBack::Last, StepBack::Behind]).1, 19);
+    assert_eq!(own(), before);
 }

@@ -3,6 +3,7 @@
 use super::{Following, Going};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::interval::Interval;
+use plimsoll_core::priority::{StepBack, step_back};
 use plimsoll_core::verdict::Verdict;
 use plimsoll_live::{Board, Plots};
 use plimsoll_outlets::stream::closed;
@@ -19,8 +20,6 @@ use std::time::Duration;
 const EVERY_NS: u64 = 1_000_000_000;
 /// A board may take this part of the time: a long run has fewer of them.
 const SHARE: u64 = 20;
-/// All other threads go before this one.
-const NICE: i32 = 19;
 /// Sections with more bytes than this are sent every [`LARGE_EVERY`] boards: their plots are drawn from numbers, and only
 /// their tables are old until then.
 const LARGE_BYTES: usize = 4_000;
@@ -55,8 +54,7 @@ impl Renderer {
 
     /// Makes boards until the run is over.
     pub fn work(mut self) {
-        // Should the system refuse, the page competes with the generator; its lag shows what that costs.
-        let _ = rustix::process::nice(NICE);
+        step_back(StepBack::Last);
         let mut next_ns = 0;
         while let Some(moment) = self.moment(next_ns) {
             let from_ns = now_ns();
@@ -92,9 +90,11 @@ impl Renderer {
         self.take(&mut going);
         let is_wanted = std::mem::take(&mut going.is_wanted);
         going.has_news = false;
-        let verdict = going.sums.verdict();
-        let (header, mut totals) = (going.header.clone(), going.sums.totals().clone());
+        let (header, mut sums) = (going.header.clone(), going.sums.clone());
+        // The collector of the run needs the lock; a judgement takes longer than a copy.
         drop(going);
+        let verdict = sums.verdict();
+        let mut totals = sums.into_totals();
         // Requests in flight have not ended yet.
         totals.ledger = closed(totals.ledger);
         Some(Moment { header, totals, verdict, is_wanted })

@@ -3,7 +3,6 @@
 use super::{Watch, find_named};
 use anyhow::Result;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_engine::run::yield_to_all_others;
 use plimsoll_fleet::coordinator::WatcherReport;
 use plimsoll_fleet::place::{AgentPost, CoordinatorPost, Place, WatchOrder, place};
 use plimsoll_record::resources::{
@@ -26,7 +25,7 @@ pub fn watch_as_agent(post: &Arc<AgentPost>, watches: &[Watch]) -> Result<()> {
     post.watch_order()?;
     let found = find_named(watches)?;
     let keep = Sender { post: post.clone() };
-    let sampling = Sampling::start_with(found, Some(Box::new(keep)), yield_to_all_others)?;
+    let sampling = Sampling::start_with(found, Some(Box::new(keep)))?;
     while let WatchOrder::MeasuredFrom(at_ns) = post.next_watch_order()? {
         sampling.measured_from(at_ns);
     }
