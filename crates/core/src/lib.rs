@@ -36,7 +36,6 @@ pub mod recorder;
 pub mod rng;
 pub mod scenario;
 pub mod schedule;
-pub mod search;
 pub mod secrets;
 pub mod seek;
 pub mod slo;

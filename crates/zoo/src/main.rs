@@ -18,7 +18,7 @@ use plimsoll_zoo::table::{self, Outcome};
 use plimsoll_zoo::watching;
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|slow|classes|floors|enough|changing|watching|rivals|adversaries|all] [MODEL] \
+const USAGE: &str = "plimsoll-zoo [SEEDS] [tuning|held-out|slow|degrading|classes|floors|enough|changing|watching|rivals|adversaries|all] [MODEL] \
                      [--width PERCENT] [--budget SECONDS] [--each] [--first-seed N]\n       \
                      plimsoll-zoo ab [SESSIONS] [MODEL] [--first-seed N] [--page FILE]\n       \
                      plimsoll-zoo intervals [RUNS] [TARGET] [--page FILE]\n       \
@@ -82,8 +82,8 @@ impl Arguments {
                     place = 1;
                 }
                 (
-                    "tuning" | "held-out" | "slow" | "classes" | "floors" | "enough" | "changing"
-                    | "watching" | "rivals" | "adversaries" | "all",
+                    "tuning" | "held-out" | "slow" | "degrading" | "classes" | "floors" | "enough"
+                    | "changing" | "watching" | "rivals" | "adversaries" | "all",
                     1,
                 ) => {
                     (parsed.part, place) = (argument, 2);
@@ -330,6 +330,14 @@ fn main() -> ExitCode {
     }
     if arguments.has("slow") {
         arguments.ours("Slow set", models::slow(), arguments.first_seed(HELD_OUT_SEEDS));
+    }
+    if arguments.has("degrading") {
+        let first_seed = arguments.first_seed(HELD_OUT_SEEDS);
+        arguments.ours(
+            "Targets that complete less under overload",
+            models::degrading(),
+            first_seed,
+        );
     }
     if arguments.has("classes") {
         arguments.classes(arguments.first_seed(HELD_OUT_SEEDS));

@@ -133,6 +133,43 @@ pub fn slow() -> Vec<Model> {
     ]
 }
 
+/// Models that complete less under overload than near their line. It begins far above the backlog that the limit allows, so
+/// that the line is that of the plain queue.
+#[must_use]
+pub fn degrading() -> Vec<Model> {
+    let of = |name, model: Model, from, share| Model {
+        name,
+        queue: Queue { quirk: Quirk::Degrades { from, share }, ..model.queue },
+        ..model
+    };
+    let md1 = |name, service_s: f64, limit_s: f64| {
+        // The closed form of M/D/1 is good to ten services. Where this one jumps, it has half of the jump: the trapezoidal rule
+        // would take a step too much.
+        let tail = |t: f64| 0.5 - 0.5 * ((t / service_s - 1.0) * 1e6).clamp(-1.0, 1.0);
+        let line_per_s = bisect_in(40, 0.5 / service_s, 0.999 / service_s, |rate| {
+            mg1_late(service_s, tail, tail, rate, limit_s) <= 0.05
+        });
+        let queue = queue(1, Draw::Fixed(service_s), 0.0);
+        let five_percent_s = None;
+        Model { name, queue, limit_s, allowed: 0.05, line_per_s, simulated: false, five_percent_s }
+    };
+    let one = md1("", 0.001, 0.05);
+    let few = mmk("", (4, 0.02, 0.0), (0.05, 0.1), None);
+    let many = mmk("", (16, 0.005, 0.0), (0.05, 0.02), None);
+    let slow = mmk("", (1, 0.02, 0.0), (0.05, 0.5), None);
+    let wide = mmk("", (80, 0.04, 0.0), (0.01, 0.25), None);
+    vec![
+        of("M/D/1 -5 %", one, 200, 0.053),
+        of("M/D/1 -12 %", one, 200, 0.136),
+        of("M/M/4 -10 %", few, 60, 0.111),
+        of("M/M/4 -16 %", few, 60, 0.19),
+        of("M/M/16 5ms -12 %", many, 200, 0.136),
+        of("M/M/1 -12 %", slow, 80, 0.136),
+        of("M/M/80 p99 -8 %", wide, 1_200, 0.087),
+        of("M/M/80 p99 -15 %", wide, 1_200, 0.176),
+    ]
+}
+
 /// Line of M/LN1.5/4, requests per second, by long simulation.
 const LOGNORMAL_4: f64 = 144.4;
 

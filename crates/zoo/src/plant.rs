@@ -105,6 +105,14 @@ pub enum Quirk {
         /// Largest number of requests in flight.
         cap: usize,
     },
+    /// Services of requests that find more than `from` others in flight take longer: by `share` from twice as many on. A
+    /// server that looks after thousands of connections has less time for requests.
+    Degrades {
+        /// Requests in flight up to which nothing changes.
+        from: usize,
+        /// Growth of the service time, as a share.
+        share: f64,
+    },
     /// A share of requests fails at every rate, without occupying a server.
     Fails {
         /// Share of requests that fail, 0 to 1.
@@ -179,7 +187,7 @@ pub struct QueuePlant {
     now_s: f64,
     /// Times at which each server is free, in the servers' own time.
     free: BinaryHeap<Free>,
-    /// Ends of requests in flight, for the cap.
+    /// Ends of requests in flight, for what depends on their number.
     under_way: BinaryHeap<Free>,
     batch: Vec<f64>,
     last_done_s: f64,
@@ -251,6 +259,10 @@ impl QueuePlant {
                 self.changing.class = usize::from(self.rng.uniform() < share);
                 if self.changing.class == 1 { factor } else { 1.0 }
             }
+            Quirk::Degrades { from, share } => {
+                let beyond = self.under_way.len().saturating_sub(from) as f64 / from as f64;
+                1.0 + share * beyond.min(1.0)
+            }
             Quirk::Throttles { busy_s, factor } if self.changing.work_s > busy_s => factor,
             Quirk::Neighbour { share, mean_s } => {
                 while self.changing.until_s < at_s {
@@ -281,13 +293,14 @@ impl QueuePlant {
 
     /// Serves a request that reaches the servers at `at_s`; returns its end, s, or nothing if it was rejected.
     fn serve(&mut self, at_s: f64) -> Option<f64> {
-        if let Quirk::Cap { cap } = self.queue.quirk {
-            while self.under_way.peek().is_some_and(|end| end.0 <= at_s) {
-                self.under_way.pop();
-            }
-            if self.under_way.len() >= cap {
-                return None;
-            }
+        let counts = matches!(self.queue.quirk, Quirk::Cap { .. } | Quirk::Degrades { .. });
+        while counts && self.under_way.peek().is_some_and(|end| end.0 <= at_s) {
+            self.under_way.pop();
+        }
+        if let Quirk::Cap { cap } = self.queue.quirk
+            && self.under_way.len() >= cap
+        {
+            return None;
         }
         if let Quirk::Dies { at_s: end_s } = self.queue.quirk
             && at_s >= end_s
@@ -316,7 +329,7 @@ impl QueuePlant {
         } else {
             self.occupy(at_s, service_s)
         };
-        if let Quirk::Cap { .. } = self.queue.quirk {
+        if counts {
             self.under_way.push(Free(end_s));
         }
         Some(end_s + extra_s)

@@ -145,7 +145,7 @@ impl Search<'_> {
 
     /// Reason why a line at this rate may be none: nothing shows that the limits hold well below it.
     pub(super) fn doubt_below(&self, rate_per_s: f64) -> Option<String> {
-        if self.capacity.is_none() && self.started_over {
+        if self.bound().is_none() && self.started_over {
             return Some("the target became faster, and was not saturated after that".to_owned());
         }
         let below = self.below(rate_per_s);
@@ -175,7 +175,7 @@ impl Search<'_> {
     /// True if surely more requests fail than a limit allows, at the lower half of what was offered far below capacity and at
     /// the upper half: then load is not the reason, and no rate holds. Failures of one class are not counted apart.
     pub(super) fn fails_at_all_rates(&self) -> bool {
-        let most = self.capacity.map_or(f64::INFINITY, |capacity| WELL_BELOW * capacity.per_s);
+        let most = self.bound().map_or(f64::INFINITY, |capacity| WELL_BELOW * capacity.per_s);
         let mut seen = self.curve_by_rate();
         seen.retain(|stretch| stretch.rate_per_s < most);
         let all: u64 = seen.iter().map(|stretch| stretch.counts.scheduled).sum();

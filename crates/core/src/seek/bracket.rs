@@ -202,7 +202,8 @@ impl Search<'_> {
         self.overload()?;
         self.warm_near_capacity()?;
         // It may have become warm before its capacity was measured first.
-        let is_loaded = self.capacity.take().is_some() || self.bracket.0 > 0.0;
+        let is_loaded = self.capacity.is_some() || self.bracket.0 > 0.0;
+        self.set_capacity(None);
         if self.bracket.0 <= 0.0 || self.bracket.1.is_infinite() {
             self.bracket = (0.0, f64::INFINITY);
         }
@@ -275,15 +276,30 @@ impl Search<'_> {
         if starves { Err(Stop::GeneratorLimited) } else { Ok(()) }
     }
 
+    /// Halves the bracket in the logarithm until its ends are no further apart than this.
+    pub(super) fn halve_to(&mut self, ratio: f64) -> Result<(), Stop> {
+        let limit_s = self.goal.limit_s;
+        while self.bracket.1 / self.bracket.0 > ratio {
+            let rate = (self.bracket.0 * self.bracket.1).sqrt();
+            match self.look(rate, limit_s, (8.0 * limit_s).max(1.5), false)? {
+                Look::Held => self.bracket.0 = rate,
+                Look::Broke => self.bracket.1 = rate,
+                Look::Starved => return Err(Stop::GeneratorLimited),
+            }
+            self.tell_bracket();
+        }
+        Ok(())
+    }
+
     /// Halves the bracket in the logarithm until short looks say nothing more.
     pub(super) fn narrow(&mut self) -> Result<(), Stop> {
         let limit_s = self.goal.limit_s;
-        if let Some(capacity) = self.capacity {
+        if let Some(capacity) = self.bound() {
             self.bracket.1 = self.bracket.1.min(capacity.per_s * (1.0 + capacity.error));
         }
         self.bracket.0 = self.bracket.0.min(0.8 * self.bracket.1);
         let duration_s = (8.0 * limit_s).max(1.5);
-        let ceiling = self.capacity.map_or(self.completes_per_s, |capacity| capacity.per_s);
+        let ceiling = self.bound().map_or(self.completes_per_s, |capacity| capacity.per_s);
         let mut broke = false;
         if self.bracket.1 < COLD * ceiling {
             // What broke a limit so far below what the target can did so while it was cold, or for another reason than load.

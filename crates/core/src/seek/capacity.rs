@@ -17,12 +17,15 @@ pub(super) enum Overload {
 
 /// Rates up to this many times the lowest one are low.
 const LOW: f64 = 4.0;
+/// The overload that is measured, over what the target completed on the way to it at most, and the least of it.
+const OVER: f64 = 1.2;
+const ENOUGH: f64 = 1.12;
 /// Most steps to the capacity; a target that gets faster on the way takes more of them.
 const OVERLOADS: usize = 16;
 
 impl Search<'_> {
     /// Share of requests that fails at the lowest rates: what of them is not completed under overload is no sign of it.
-    fn share_that_fails(&self) -> f64 {
+    pub(super) fn share_that_fails(&self) -> f64 {
         let lowest = self.curve.iter().map(|seen| seen.rate_per_s).fold(f64::INFINITY, f64::min);
         let mut all = Window::default();
         let low = self.curve.iter().filter(|seen| seen.rate_per_s <= LOW * lowest);
@@ -62,9 +65,11 @@ impl Search<'_> {
             // The first time a few requests that are still on their way at the end are no sign.
             let chance = if measuring { 0.0 } else { seen.counts.scheduled as f64 };
             let saturated = (seen.counts.completed as f64) < 0.93 * due - chance.sqrt();
-            if saturated && measuring {
+            // A target that completes less under heavy overload was hardly overloaded by what seemed enough.
+            let is_enough = rate_per_s > ENOUGH * self.completes_per_s;
+            if saturated && measuring && is_enough {
                 let capacity = measured_capacity(per_s, &trial, skip);
-                self.capacity = Some(capacity);
+                self.set_capacity(Some(capacity));
                 self.looks = vec![(self.elapsed_s, capacity)];
                 self.looked_s = self.elapsed_s;
                 self.capacities.push((self.elapsed_s, per_s));
@@ -81,7 +86,7 @@ impl Search<'_> {
             // faster since. Where it is still far away, the limit breaks for another reason than load.
             let more = if step < 3 || measuring { 1.5 } else { 2.0 };
             measuring = saturated;
-            rate_per_s = if saturated { 1.2 * per_s } else { more * rate_per_s };
+            rate_per_s = if saturated { OVER * self.completes_per_s } else { more * rate_per_s };
             duration_s = short_s;
             if saturated {
                 duration_s = round_to(self.overload_s(per_s), self.window_s);
@@ -92,7 +97,9 @@ impl Search<'_> {
 
     /// Returns the rate that the target completes under an overload of a fifth, or the rate up to which it was not saturated.
     pub(super) fn look_at_capacity(&mut self, known_per_s: f64) -> Result<Overload, Stop> {
-        let mut rate_per_s = 1.2 * known_per_s;
+        // A target that completes less under overload than it can would otherwise be hardly overloaded.
+        let most_per_s = self.peak.map_or(self.completes_per_s, |peak| peak.per_s);
+        let mut rate_per_s = OVER * known_per_s.max(most_per_s);
         for _ in 0..4 {
             let duration_s = round_to(self.overload_s(rate_per_s), self.window_s);
             let trial = self.offer_on_time(&[Segment { rate_per_s, duration_s }], None)?;

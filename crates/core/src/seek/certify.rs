@@ -213,7 +213,7 @@ impl Search<'_> {
         let heavy = self.unevenness_of_completions() > 1.0;
         let times = if heavy { MODEST_INDEX.1 } else { MODEST_INDEX.0 };
         let by_capacity = self.line_by_capacity(times).unwrap_or(f64::INFINITY);
-        let most = self.capacity.map_or(f64::INFINITY, |c| MODEST_CAPACITY * c.per_s);
+        let most = self.bound().map_or(f64::INFINITY, |c| MODEST_CAPACITY * c.per_s);
         (MODEST * self.bracket.0).min(most.min(MODEST_LINE * by_capacity))
     }
 

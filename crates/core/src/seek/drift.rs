@@ -88,6 +88,9 @@ impl Search<'_> {
             low = low.min(end * below.sqrt());
             high = high.max(end * above.sqrt());
         }
+        if let Some(bound) = self.bound().filter(|_| !self.broke_near(fit)) {
+            high = high.max(bound.per_s * (1.0 + bound.error));
+        }
         (low, high)
     }
 

@@ -23,7 +23,7 @@ impl Search<'_> {
     /// Returns the line by the capacity alone, requests per second, with completions that are this many times as uneven as
     /// they looked: a few seconds show less than all of what heavy tails do.
     pub(super) fn line_by_capacity(&self, times: f64) -> Option<f64> {
-        self.capacity.map(|capacity| self.line_of_capacity(capacity.per_s, times))
+        self.bound().map(|capacity| self.line_of_capacity(capacity.per_s, times))
     }
 
     /// The same for a capacity, requests per second.

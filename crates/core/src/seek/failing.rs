@@ -31,7 +31,7 @@ impl Search<'_> {
     fn surely_fails(&self, rate_per_s: f64, fit: Option<&Fit>) -> bool {
         let beyond = fit.is_some_and(|fit| rate_per_s > fit.interval_per_s.1);
         let saturated =
-            self.capacity.is_some_and(|c| rate_per_s > c.per_s * (1.0 + ERRORS * c.error));
+            self.bound().is_some_and(|c| rate_per_s > c.per_s * (1.0 + ERRORS * c.error));
         beyond || saturated
     }
 }

@@ -146,6 +146,9 @@ pub struct Finding {
     pub forecast_first: Option<Forecast>,
     /// Requests per second that the overloaded target completed, if it was overloaded.
     pub capacity_per_s: Option<f64>,
+    /// The most that it completes for a while, requests per second, if that is more than under overload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_per_s: Option<f64>,
     /// Mean response time at the lowest load, s.
     pub floor_s: Option<f64>,
     /// The limit that breaks first, by its label.
@@ -227,6 +230,11 @@ pub enum Event {
         /// Requests per second.
         per_s: f64,
     },
+    /// The most that the target completes for a while, where that is more than under overload.
+    Peak {
+        /// Requests per second.
+        per_s: f64,
+    },
     /// The target is not what it was.
     Changed(Change),
     /// The line as it is thought to be after another order of blocks.
@@ -298,5 +306,6 @@ mod tests {
         assert_eq!(text, r#"{"kind":"bracket","at_s":3.0,"low_per_s":8.0}"#);
         assert_eq!(serde_json::from_str::<Step>(&text).expect("a step"), step);
         assert!(Event::Capacity { per_s: 1.0 }.step(0.0).is_none());
+        assert!(Event::Peak { per_s: 1.0 }.step(0.0).is_none());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::finding::{Event, Forecast};
 use super::fit::{Block, Fit, Prior, above_floor, fit};
+use super::peak::Peak;
 use super::plant::{Abort, Segment, Window};
 use super::search::{LEAST_RUN, Search, Stop, Stretch, round_to};
 use super::traffic;
@@ -41,13 +42,18 @@ const SLOPE_LOG_SD: f64 = 0.5;
 impl Search<'_> {
     /// Blocks at the lower end of the bracket, or below it if that is too much.
     pub(super) fn pilot(&mut self) -> Result<(), Stop> {
-        let mut center = self.bracket.0;
-        while !self.offer_runs(&[center], 2, Some(Abort { excess: 8.0, late_min: 50 }))? {
-            center *= 0.93;
-            self.bracket = (self.bracket.0.min(0.8 * center), center * 1.2);
+        loop {
+            let mut center = self.bracket.0;
+            while !self.offer_runs(&[center], 2, Some(Abort { excess: 8.0, late_min: 50 }))? {
+                center *= 0.93;
+                self.bracket = (self.bracket.0.min(0.8 * center), center * 1.2);
+            }
+            self.bracket = (0.8 * center, 1.25 * center);
+            let found = self.estimate(center);
+            if self.look_above(found.estimate_per_s)? != Peak::More {
+                break;
+            }
         }
-        self.bracket = (0.8 * center, 1.25 * center);
-        self.estimate(center);
         self.foresee();
         self.forecast_first = self.forecast;
         Ok(())
@@ -62,6 +68,15 @@ impl Search<'_> {
             // The bracket of the short looks is a prior, not a wall.
             self.bracket = (self.bracket.0.min(0.8 * near), self.bracket.1.max(1.2 * near));
             center = near;
+            let peak = self.look_above(found.estimate_per_s)?;
+            if peak != Peak::Same {
+                if peak == Peak::More {
+                    self.pilot()?;
+                }
+                let Some((again, _)) = self.fit else { return Err(Stop::Budget) };
+                (found, center) = (again, self.bracket.0 / 0.8);
+                continue;
+            }
             if self.outgrown(found.estimate_per_s) {
                 // What was measured as capacity was not: a target that was still cold, most likely.
                 self.start_over(center)?;
@@ -100,17 +115,17 @@ impl Search<'_> {
     /// As long as no run broke a limit the line is bounded from above by belief only, and an estimate drawn up by
     /// small steps would creep: half of the way to the interval's upper end or to capacity, at most.
     pub(super) fn beyond(&self, found: &Fit) -> f64 {
-        if self.runs.iter().any(|run| self.excess(&run.counts) > 1.0) {
+        if self.broke_near(found) {
             return 0.0;
         }
         let estimate = found.estimate_per_s;
-        let most = self.capacity.map_or(f64::INFINITY, |capacity| capacity.per_s);
+        let most = self.bound().map_or(f64::INFINITY, |capacity| capacity.per_s);
         (estimate * found.interval_per_s.1.min(most)).sqrt().min(LEAP * estimate)
     }
 
     /// Returns true if the line is beyond what the target could at most when that was measured.
     fn outgrown(&self, estimate_per_s: f64) -> bool {
-        let beyond = self.capacity.is_some_and(|c| estimate_per_s > c.per_s * (1.0 + c.error));
+        let beyond = self.bound().is_some_and(|c| estimate_per_s > c.per_s * (1.0 + c.error));
         beyond && !self.started_over && self.left_s() > 2.0 * self.reserve_s()
     }
 
@@ -119,7 +134,7 @@ impl Search<'_> {
         self.started_over = true;
         self.blocks.clear();
         self.fit = None;
-        self.capacity = None;
+        self.set_capacity(None);
         self.holds_at_per_s = None;
         self.bracket = (0.9 * rate_per_s, f64::INFINITY);
         self.ramp()?;
@@ -163,8 +178,8 @@ impl Search<'_> {
             return 0.0;
         }
         // Of a target that was never saturated nobody knows how far the line is below its capacity, nor how heavy its tails are.
-        let room = self.capacity.map_or(f64::INFINITY, |capacity| capacity.per_s / rate - 1.0);
-        let heavy = self.capacity.is_none() || self.unevenness_of_completions() > 1.0;
+        let room = self.bound().map_or(f64::INFINITY, |capacity| capacity.per_s / rate - 1.0);
+        let heavy = self.bound().is_none() || self.unevenness_of_completions() > 1.0;
         let (bursts, most) = if heavy { BURSTS } else { BURSTS_USUAL };
         let bursts = if room > most { bursts } else { 0.0 };
         let least_s = |limit: usize| {
@@ -184,7 +199,7 @@ impl Search<'_> {
         let (allowed, prior) = (self.allowed(limit), self.prior(limit, rate));
         let above = above_floor(allowed, prior.floor);
         // A capacity that came out too low makes the line look steep and the interval narrow.
-        let flat = self.capacity.map_or(fit.slope, |c| {
+        let flat = self.bound().map_or(fit.slope, |c| {
             let room = Prior::room((c.per_s * (1.0 + 2.0 * c.error), c.error), rate);
             traffic::slope(room, above)
         });
@@ -202,7 +217,7 @@ impl Search<'_> {
 
     /// An order begins with an empty target: this long until its backlog is what it will be.
     fn fill_s(&self) -> f64 {
-        let known = self.fit.filter(|_| self.capacity.is_some());
+        let known = self.fit.filter(|_| self.bound().is_some());
         let Some((found, limit)) = known else { return self.block_s };
         let fill_s = FILL * self.backlog_s(limit, found.estimate_per_s);
         round_to(fill_s.clamp(0.25 * self.block_s, self.block_s), self.window_s)
@@ -217,7 +232,7 @@ impl Search<'_> {
     pub(super) fn backlog_s(&self, limit: usize, line_per_s: f64) -> f64 {
         let allowed = self.allowed(limit);
         let above = above_floor(allowed, self.floor_share(limit, allowed, line_per_s));
-        let capacity = self.capacity.map(|c| (c.per_s, c.error));
+        let capacity = self.bound().map(|c| (c.per_s, c.error));
         let room = capacity.map_or(0.15, |c| Prior::room(c, line_per_s));
         traffic::backlog_time_s(self.slack_s(), room / (1.0 + room), above)
     }
@@ -313,7 +328,7 @@ impl Search<'_> {
         let allowed = self.allowed(limit);
         let floor = self.floor_share(limit, allowed, center_per_s);
         let above = above_floor(allowed, floor);
-        let capacity = self.capacity.map(|c| (c.per_s, c.error));
+        let capacity = self.bound().map(|c| (c.per_s, c.error));
         let time_s = self.backlog_s(limit, center_per_s);
         let ratio = above * (1.0 - above) / (allowed * (1.0 - allowed));
         // Measured ones are 0.4 to 1.4 of this.

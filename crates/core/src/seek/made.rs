@@ -7,10 +7,15 @@ use super::plant::{Order, Pace, Plant, Trial, Window};
 pub const ALLOWED: f64 = 0.05;
 pub const LIMIT_S: f64 = 0.1;
 
+/// Rate from which it is overloaded, over its capacity.
+const OVERLOADED: f64 = 1.1;
+
 /// A target whose line and capacity depend on the time.
 pub struct Made {
     /// Line and capacity at a time, requests per second.
     pub at: fn(f64) -> (f64, f64),
+    /// Part of its capacity that it completes under overload.
+    pub overloaded: f64,
     /// Share of requests that is late at every rate.
     pub floor: f64,
     /// Someone asks for the end at this time, s.
@@ -21,7 +26,14 @@ pub struct Made {
 
 impl Made {
     pub fn new(at: fn(f64) -> (f64, f64)) -> Self {
-        Self { at, floor: 0.0, stop_s: f64::INFINITY, now_s: 0.0, lag_p99_s: 0.0 }
+        Self { at, overloaded: 1.0, floor: 0.0, stop_s: f64::INFINITY, now_s: 0.0, lag_p99_s: 0.0 }
+    }
+
+    /// Requests per second that it completes of those that are offered.
+    fn completes(&self, rate_per_s: f64) -> f64 {
+        let (_, capacity) = (self.at)(self.now_s);
+        let is_overloaded = rate_per_s > OVERLOADED * capacity;
+        rate_per_s.min(if is_overloaded { self.overloaded * capacity } else { capacity })
     }
 
     fn late_share(&self, rate_per_s: f64) -> f64 {
@@ -49,7 +61,7 @@ impl Plant for Made {
                 late += window.scheduled as f64 * self.late_share(segment.rate_per_s);
                 window.late[0] = late as u64;
                 late -= window.late[0] as f64;
-                done += segment.rate_per_s.min((self.at)(self.now_s).1) * order.window_s;
+                done += self.completes(segment.rate_per_s) * order.window_s;
                 window.completed = done as u64;
                 done -= window.completed as f64;
                 window.response_sum_s = 0.02 * window.scheduled as f64;

@@ -20,6 +20,7 @@ pub mod goal;
 #[cfg(test)]
 mod made;
 pub mod notes;
+mod peak;
 pub mod plant;
 pub mod rivals;
 pub mod search;

@@ -14,7 +14,7 @@ pub enum Arriving {
     Users,
 }
 
-/// Returns up to five sentences: assumptions, late classes, lag of the generator, and ways to narrow the interval.
+/// Returns up to six sentences: assumptions, late classes, lag of the generator, and ways to narrow the interval.
 #[must_use]
 pub fn notes(found: &Finding, arrivals: Arrivals, arriving: Arriving) -> Vec<String> {
     let mut notes = Vec::new();
@@ -31,6 +31,7 @@ pub fn notes(found: &Finding, arrivals: Arrivals, arriving: Arriving) -> Vec<Str
         true => format!("{were}; the line is lower if {who} come {lower}."),
         false => format!("{were}."),
     });
+    notes.extend(degrades(found));
     notes.extend(late(found));
     notes.extend(generator(&found.basis));
     notes.extend(time(found));
@@ -77,6 +78,15 @@ fn stationary(found: &Finding) -> Option<String> {
     Some(format!(
         "The target is assumed to be stationary from {:.0} s to {:.0} s: {times}{blocks}.",
         found.since_s, found.elapsed_s
+    ))
+}
+
+/// Returns a warning of a target that a short overload may keep overloaded.
+fn degrades(found: &Finding) -> Option<String> {
+    let (capacity, peak) = found.capacity_per_s.zip(found.peak_per_s)?;
+    Some(format!(
+        "The target completes {peak:.0}/s for a while, but {capacity:.0}/s under an overload that lasts: near the line, a \
+         backlog may keep it overloaded."
     ))
 }
 

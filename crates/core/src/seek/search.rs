@@ -60,7 +60,11 @@ pub(super) struct Search<'a> {
     pub blocks: Vec<Stretch>,
     /// Runs at one rate that were judged as a whole.
     pub runs: Vec<Stretch>,
+    /// The rate that it completes under overload.
     pub capacity: Option<Capacity>,
+    /// The most that it completes, if that is more; and whether that is known.
+    pub peak: Option<Capacity>,
+    pub is_peak_known: bool,
     /// The most that it completed in the search for that, requests per second.
     pub completes_per_s: f64,
     /// Highest rate that held and lowest that did not.
@@ -172,6 +176,8 @@ impl<'a> Search<'a> {
             blocks: Vec::new(),
             runs: Vec::new(),
             capacity: None,
+            peak: None,
+            is_peak_known: false,
             completes_per_s: 0.0,
             bracket: (0.0, f64::INFINITY),
             floor_s: f64::INFINITY,

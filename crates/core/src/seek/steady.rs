@@ -65,7 +65,7 @@ impl Search<'_> {
                 break;
             }
             self.looks = vec![(self.elapsed_s, after)];
-            self.capacity = Some(after);
+            self.set_capacity(Some(after));
             self.tell(&Event::Capacity { per_s: after.per_s });
             warmed = true;
             if self.elapsed_s > WARM_UNTIL * self.goal.budget_s {
@@ -94,7 +94,7 @@ impl Search<'_> {
 
     /// Measures the capacity of a target that completed all that was offered, up to this rate.
     fn look_beyond(&mut self, per_s: f64) -> Result<(), Stop> {
-        self.capacity = None;
+        self.set_capacity(None);
         self.bracket = (0.5 * per_s, f64::INFINITY);
         self.ramp()?;
         self.overload()
@@ -119,11 +119,21 @@ impl Search<'_> {
             Overload::Unknown => return Ok(false),
             other => other,
         };
+        self.start_again(from_s, before, after).map(|()| true)
+    }
+
+    /// Starts over with a target that completes another rate under overload than before.
+    pub(super) fn start_again(
+        &mut self,
+        from_s: f64,
+        before: Capacity,
+        after: Overload,
+    ) -> Result<(), Stop> {
         self.looked_s = self.elapsed_s;
         self.forget_all();
         let began = match after {
             Overload::Saturated(after) => {
-                self.capacity = Some(after);
+                self.set_capacity(Some(after));
                 self.looks = vec![(self.elapsed_s, after)];
                 self.note_change(from_s, before.per_s, after.per_s);
                 Ok(())
@@ -139,7 +149,7 @@ impl Search<'_> {
         }
         match began.and_then(|()| self.begin_again()) {
             Err(Stop::Budget) => Err(Stop::Unstable),
-            other => other.map(|()| true),
+            other => other,
         }
     }
 
@@ -191,7 +201,7 @@ impl Search<'_> {
 
     /// True if two capacities are of different targets. With heavy tails a look at the capacity misses most of the long
     /// services, and is less exact than its own parts say.
-    fn is_another(&self, before: Capacity, after: Capacity) -> bool {
+    pub(super) fn is_another(&self, before: Capacity, after: Capacity) -> bool {
         if self.unevenness_of_completions().max(after.index) <= HEAVY {
             return differs(before, after);
         }

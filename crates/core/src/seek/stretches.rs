@@ -84,10 +84,10 @@ impl Search<'_> {
             Known::Near(center) => return Ok(center),
             Known::Capacity(capacity, low) => {
                 self.bracket = (low, capacity.per_s * (1.0 + capacity.error));
-                self.capacity = Some(capacity);
+                self.set_capacity(Some(capacity));
             }
             Known::Lost(rate) => {
-                self.capacity = None;
+                self.set_capacity(None);
                 self.bracket_from(rate)?;
                 self.overload()?;
             }
@@ -155,7 +155,7 @@ impl Search<'_> {
             ));
         }
         // Far below capacity no theory says that lateness comes from load.
-        let is_low = self.capacity.is_none_or(|capacity| line_per_s < LOW * capacity.per_s);
+        let is_low = self.bound().is_none_or(|capacity| line_per_s < LOW * capacity.per_s);
         (is_low && !self.holds_below(line_per_s)).then(|| {
             "no interval: too few requests at rates well below the line to show that the limits hold there".to_owned()
         })
@@ -204,7 +204,7 @@ impl Search<'_> {
                     "the target became {how}: it completes {:.0}/s under overload, before {:.0}/s",
                     after.per_s, before.per_s
                 );
-                self.capacity = Some(after);
+                self.set_capacity(Some(after));
                 return Ok(Some(over(Known::Capacity(after, ratio * after.per_s), note)));
             }
             self.capacity = Some(together(before, after));

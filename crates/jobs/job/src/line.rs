@@ -92,7 +92,10 @@ pub fn sections(page: &mut Page<'_>, finding: &Finding) {
         page.entry("Limit", &format!("{} breaks first", printable(binding)), Tone::Plain);
     }
     if let Some(capacity) = finding.capacity_per_s {
-        let text = format!("{}/s when overloaded", significant(capacity));
+        let peak = finding
+            .peak_per_s
+            .map_or(String::new(), |peak| format!(", {}/s for a while", significant(peak)));
+        let text = format!("{}/s when overloaded{peak}", significant(capacity));
         page.entry("Capacity", &text, Tone::Plain);
     }
     if page.is_verbose() {

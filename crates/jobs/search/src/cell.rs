@@ -2,9 +2,9 @@
 
 use super::sessions::{Tally, Window};
 use super::spec::OnRefused;
+use crate::statistics::{Gain, implied_ms, interval, mean};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::outcome::Failure;
-use plimsoll_core::search::statistics::{Gain, implied_ms, interval, mean};
 use plimsoll_core::verdict::{Evidence, Health, generator_limit};
 use plimsoll_job::together::part_title;
 use plimsoll_record::search::{Cell, CellKey, QueryCell, Repeat};

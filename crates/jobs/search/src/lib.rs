@@ -12,6 +12,7 @@
 //! | [`sessions`] | the users of a cell |
 //! | [`asking`] | sessions that ask once and keep the replies |
 //! | [`cell`] | a cell's numbers from its repeats |
+//! | [`statistics`] | the arithmetic of a cell |
 //!
 //! ```
 //! use plimsoll_search::SearchError;
@@ -38,6 +39,7 @@ pub mod query;
 pub mod sessions;
 mod sheet;
 pub mod spec;
+pub mod statistics;
 pub mod truth;
 
 pub use command::SearchArgs;

@@ -9,8 +9,8 @@
 
 mod markup;
 
+use crate::statistics::implied_ms;
 use markup::{is_dash, number, plain, thousands, without_markup};
-use plimsoll_core::search::statistics::implied_ms;
 use plimsoll_core::units::Size;
 use plimsoll_record::search::{
     Cell, CellKey, EngineRecord, Group, SearchResult, SizeRecord, size_label,

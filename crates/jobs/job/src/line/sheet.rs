@@ -81,6 +81,7 @@ fn decisions(found: &SeekResult) -> Vec<Decision> {
     rows.push(rate("lowest rate that surely fails", &["seek", "failing", "rate_per_s"], failing));
     let capacity = finding.capacity_per_s;
     rows.push(rate("completed under overload", &["seek", "capacity_per_s"], capacity));
+    rows.push(rate("completed for a while", &["seek", "peak_per_s"], finding.peak_per_s));
     // A search that certified nothing knows little: that much is a result, and rows without a number are none.
     if found.certified_rate_per_s.is_none() {
         rows[0].value = Cell::text("none");

@@ -152,6 +152,9 @@ fn line(event: &Event, budget_s: f64) -> Option<String> {
             change.after_per_s, change.before_per_s
         ),
         Event::Capacity { per_s } => format!("         completes {per_s:.1}/s"),
+        Event::Peak { per_s } => {
+            format!("         completes {per_s:.1}/s for a while, more than under overload")
+        }
         Event::Estimate { per_s, interval_per_s: (low, high), .. } => {
             format!("         {per_s:.1}/s, between {low:.1} and {high:.1}")
         }

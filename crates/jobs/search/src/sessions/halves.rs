@@ -1,6 +1,6 @@
 //! Contents of a window's parts, so that its halves can be compared once its end is known.
 
-use plimsoll_core::search::statistics::{Gain, Half, gain};
+use crate::statistics::{Gain, Half, gain};
 use serde::{Deserialize, Serialize};
 
 /// Parts of a window: when they are used up, two become one.
