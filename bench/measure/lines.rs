@@ -55,8 +55,8 @@ const QUEUES: [Subject; 5] = [
 ];
 
 const PROGRAMS: [Subject; 3] = [
-    Subject { name: "nginx, gzip", limit: "p95=100ms", kind: Kind::Nginx },
     Subject { name: "plimsoll serve search", limit: "p95=50ms", kind: Kind::Search },
+    Subject { name: "nginx, gzip", limit: "p95=100ms", kind: Kind::Nginx },
     Subject { name: "PostgreSQL", limit: "p95=50ms", kind: Kind::PostgreSql },
 ];
 

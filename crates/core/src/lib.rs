@@ -17,7 +17,6 @@
 
 pub mod admission;
 pub mod assertion;
-pub mod bench_shape;
 pub mod clock;
 pub mod delays;
 pub mod feed;

@@ -137,7 +137,7 @@ const VALUES: &[From] = &[
     Texts("crates/core/src/slo/class.rs", b""),
     Texts("crates/core/src/assertion/tests.rs", b""),
     Texts("crates/core/src/schedule/users/tests.rs", b""),
-    Texts("crates/core/src/bench_shape.rs", b""),
+    Texts("crates/record/src/bench_shape.rs", b""),
     Own(b"2026-11-26T04:30:11Z"),
 ];
 const ADDRESSES: &[From] = &[

@@ -12,6 +12,7 @@
 mod sections;
 
 pub mod ab;
+pub mod bench_shape;
 pub mod catalogue;
 pub mod exit;
 pub mod fbench;

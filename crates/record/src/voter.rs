@@ -1,6 +1,6 @@
 //! Results of the voter benchmark and of hello: votes and rows, processes, tuning.
 
-use plimsoll_core::bench_shape::Shape;
+use crate::bench_shape::Shape;
 use plimsoll_core::histogram::{Histogram, LatencySummary};
 use plimsoll_core::moments::{Moment, joined_per_s};
 use plimsoll_core::voter::{KeyRange, WriteCheck, WriteCheckKind};

@@ -319,6 +319,18 @@ mod tests {
     }
 
     #[test]
+    fn a_target_that_completes_less_under_overload_may_stay_overloaded() {
+        let mut found = found();
+        found.capacity_per_s = Some(180.0);
+        let text = notes(&found, Arrivals::Poisson, Arriving::Requests).join(" ");
+        assert!(!text.contains("overload"), "{text}");
+        found.peak_per_s = Some(200.0);
+        let text = notes(&found, Arrivals::Poisson, Arriving::Requests).join(" ");
+        let part = "completes 200/s for a while, but 180/s under an overload that lasts";
+        assert!(text.contains(part), "{text}");
+    }
+
+    #[test]
     fn of_a_target_that_was_followed_each_state_is_stationary() {
         let mut found = found();
         (found.estimate_per_s, found.interval_per_s, found.half_width) = (None, None, None);

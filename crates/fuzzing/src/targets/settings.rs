@@ -3,7 +3,6 @@
 use crate::holds::{one_line, printed};
 use crate::memory::{Allowed, within};
 use plimsoll_core::assertion::Assertion;
-use plimsoll_core::bench_shape::Shape;
 use plimsoll_core::schedule::{Pause, UserProfile};
 use plimsoll_core::slo::{ClassSlo, Slo};
 use plimsoll_core::units::{Count, Rate, Share, Size, Span};
@@ -11,6 +10,7 @@ use plimsoll_core::{clock, secrets};
 use plimsoll_job::postgres::Address;
 use plimsoll_job::toml_text;
 use plimsoll_job::url::Url;
+use plimsoll_record::bench_shape::Shape;
 use plimsoll_search::{query, spec};
 use plimsoll_workloads::http::ServerClock;
 use std::fmt::Display;

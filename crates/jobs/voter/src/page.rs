@@ -1,11 +1,11 @@
 //! The page of the voter benchmark: Erlvolt's lines, with what they leave open said beside them.
 
 use crate::sheet;
-use plimsoll_core::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_core::clock::format_utc;
 use plimsoll_core::voter::WriteCheck;
 use plimsoll_job::line;
 use plimsoll_record::RunRecord;
+use plimsoll_record::bench_shape::{Bench, Shape, Verbosity};
 use plimsoll_record::voter::{TunePoint, TuneResult, VoterProcess, VoterResult};
 use plimsoll_report::forms::{Below, Forms};
 use plimsoll_report::number::{count, counted, percent, significant};

@@ -2,10 +2,10 @@
 
 mod tuned;
 
-use plimsoll_core::bench_shape::{Bench, Shape};
 use plimsoll_core::voter::WriteCheck;
 use plimsoll_job::line;
 use plimsoll_record::RunRecord;
+use plimsoll_record::bench_shape::{Bench, Shape};
 use plimsoll_record::voter::{VoterLap, VoterProcess, VoterResult};
 use plimsoll_report::number::{count, counted};
 use plimsoll_report::sections::{Decision, put_first};

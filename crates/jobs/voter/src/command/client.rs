@@ -16,7 +16,6 @@ use crate::{
     hello_statements, vote_statements,
 };
 use anyhow::Result;
-use plimsoll_core::bench_shape::Rhythm;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::voter::{WriteCheck, WriteCheckKind};
@@ -27,6 +26,7 @@ use plimsoll_job::output::Output;
 use plimsoll_job::progress::{Lines, RunProgress};
 use plimsoll_job::together::{has_agents, is_coordinator, share};
 use plimsoll_record::JobResults;
+use plimsoll_record::bench_shape::Rhythm;
 use plimsoll_record::voter::{Totals, TuneResult, VoterLap, VoterProcess, VoterResult};
 use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::http::Troubles;

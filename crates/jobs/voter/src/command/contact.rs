@@ -7,7 +7,6 @@ use crate::{
     results_sql,
 };
 use anyhow::{Result, bail};
-use plimsoll_core::bench_shape::Bench;
 use plimsoll_core::units::Span;
 use plimsoll_core::voter::KeyRange;
 use plimsoll_engine::exchange::{Exchange, ExchangeError};
@@ -15,6 +14,7 @@ use plimsoll_engine::target::Target;
 use plimsoll_engine::tls::TlsRefusal;
 use plimsoll_job::postgres::{Address, NoLogin};
 use plimsoll_job::usage::{unreachable, usage};
+use plimsoll_record::bench_shape::Bench;
 use plimsoll_record::voter::ContestantVotes;
 use plimsoll_wire::postgres::{self, Postgres};
 use plimsoll_wire::volt::{Host, Login, Refusal, Request, Response, Status, Topology, Value, Volt};

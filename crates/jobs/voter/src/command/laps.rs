@@ -2,12 +2,12 @@
 
 use crate::lap::Lap;
 use crate::{Voting, VotingNow};
-use plimsoll_core::bench_shape::{Shape, Verbosity};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::moments::Moments;
 use plimsoll_core::units::Span;
 use plimsoll_engine::gauge::{Gauge, Reading};
 use plimsoll_job::progress::{Lines, Voice};
+use plimsoll_record::bench_shape::{Shape, Verbosity};
 use plimsoll_record::voter::VoterLap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,6 @@ use super::search::{START_PER_S, Search};
 use crate::{CONTESTANTS, Game, Isolation, RETRIES_MAX, Settings, SqlWay, TuneGoal};
 use anyhow::Result;
 use plimsoll_core::admission::AdmissionModel;
-use plimsoll_core::bench_shape::{Bench, Rhythm, Shape};
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::schedule::{LoadModel, Slice, Think};
 use plimsoll_core::slo::ClassSlo;
@@ -17,6 +16,7 @@ use plimsoll_engine::tls::Tls;
 use plimsoll_job::prepare::{check_limits, plan_of};
 use plimsoll_job::together::parts_in_all;
 use plimsoll_job::usage::usage;
+use plimsoll_record::bench_shape::{Bench, Rhythm, Shape};
 
 /// Calls in flight on a connection to VoltDB where no one limits them: the server's own back-pressure does.
 pub const VOLT_DEPTH: u32 = 30_000;

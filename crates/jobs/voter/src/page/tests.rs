@@ -1,5 +1,5 @@
 use super::*;
-use plimsoll_core::bench_shape::preset;
+use plimsoll_record::bench_shape::preset;
 use plimsoll_record::voter::{ContestantVotes, Rejected, Totals, TuneCheck};
 use plimsoll_report::samples;
 use plimsoll_report::text::{Style, render};

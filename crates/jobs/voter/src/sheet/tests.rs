@@ -1,8 +1,8 @@
 use super::*;
 use crate::page::FORMS;
 use crate::page::tests::{one, voter};
-use plimsoll_core::bench_shape::preset;
 use plimsoll_core::histogram::LatencySummary;
+use plimsoll_record::bench_shape::preset;
 use plimsoll_record::voter::{TuneCheck, TunePoint, TuneResult};
 use plimsoll_report::samples;
 use plimsoll_report::sections::sheet as page_of;

@@ -4,9 +4,6 @@ use super::{BenchFlags, MAX_VOTES, ModeFlag, RhythmFlag, TuneByFlag, WHOLE};
 use crate::TunedLatency;
 use crate::command::start::start_us;
 use anyhow::Result;
-use plimsoll_core::bench_shape::{
-    Bench, Managed, PRESETS, Rhythm, SLOTS, Shape, Verbosity, WORDS, preset,
-};
 use plimsoll_core::clock::wall_us;
 use plimsoll_core::schedule::{Arrivals, Slice};
 use plimsoll_job::flags::ArrivalsFlag;
@@ -14,6 +11,9 @@ use plimsoll_job::postgres;
 use plimsoll_job::prepare::only_whole;
 use plimsoll_job::together::{has_agents, has_processes, parts_in_all};
 use plimsoll_job::usage::usage;
+use plimsoll_record::bench_shape::{
+    Bench, Managed, PRESETS, Rhythm, SLOTS, Shape, Verbosity, WORDS, preset,
+};
 
 /// Calls in a burst where only the rhythm was named.
 const BURST: u32 = 100;

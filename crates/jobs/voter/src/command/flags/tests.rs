@@ -1,7 +1,7 @@
 use super::*;
 use anyhow::Result;
 use clap::Parser;
-use plimsoll_core::bench_shape::{Bench, Rhythm, Shape, preset};
+use plimsoll_record::bench_shape::{Bench, Rhythm, Shape, preset};
 
 #[derive(Parser)]
 struct Cli {

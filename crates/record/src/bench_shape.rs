@@ -3,9 +3,9 @@
 //! `bench run <client> <bench> <calls> <rhythm> <size> <delay> <mode> <queue> <slots> <limit> <verbosity> <dump>`;
 //! `x` stands for a word that does not apply.
 
-use crate::clock::MILLISECOND_NS;
-use crate::schedule::Arrivals;
-use crate::units::Span;
+use plimsoll_core::clock::MILLISECOND_NS;
+use plimsoll_core::schedule::Arrivals;
+use plimsoll_core::units::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
