@@ -83,6 +83,12 @@ impl Search<'_> {
         self.is_peak_known = false;
     }
 
+    /// Takes a capacity as that of a target that has become another one.
+    pub(super) fn change_to(&mut self, capacity: Capacity) {
+        self.set_capacity(Some(capacity));
+        self.completes_per_s = capacity.per_s;
+    }
+
     /// True if a run that is not surely below the line broke a limit. Without one the line is bounded from above by belief only.
     pub(super) fn broke_near(&self, found: &Fit) -> bool {
         let near = |run: &&Stretch| run.rate_per_s >= found.interval_per_s.0;

@@ -65,7 +65,7 @@ impl Search<'_> {
                 break;
             }
             self.looks = vec![(self.elapsed_s, after)];
-            self.set_capacity(Some(after));
+            self.change_to(after);
             self.tell(&Event::Capacity { per_s: after.per_s });
             warmed = true;
             if self.elapsed_s > WARM_UNTIL * self.goal.budget_s {
@@ -133,7 +133,7 @@ impl Search<'_> {
         self.forget_all();
         let began = match after {
             Overload::Saturated(after) => {
-                self.set_capacity(Some(after));
+                self.change_to(after);
                 self.looks = vec![(self.elapsed_s, after)];
                 self.note_change(from_s, before.per_s, after.per_s);
                 Ok(())

@@ -84,7 +84,7 @@ impl Search<'_> {
             Known::Near(center) => return Ok(center),
             Known::Capacity(capacity, low) => {
                 self.bracket = (low, capacity.per_s * (1.0 + capacity.error));
-                self.set_capacity(Some(capacity));
+                self.change_to(capacity);
             }
             Known::Lost(rate) => {
                 self.set_capacity(None);
@@ -204,7 +204,7 @@ impl Search<'_> {
                     "the target became {how}: it completes {:.0}/s under overload, before {:.0}/s",
                     after.per_s, before.per_s
                 );
-                self.set_capacity(Some(after));
+                self.change_to(after);
                 return Ok(Some(over(Known::Capacity(after, ratio * after.per_s), note)));
             }
             self.capacity = Some(together(before, after));
