@@ -1,7 +1,8 @@
 //! Targets that are not plain queues, and what a search must make of them.
 
 use crate::draw::Draw;
-use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::plant::{Arrivals, Queue, QueuePlant};
+use crate::quirk::Quirk;
 use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::search::seek;

@@ -2,7 +2,8 @@
 
 use crate::draw::Draw;
 use crate::oracles::{line, mmk_late};
-use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::plant::{Arrivals, Queue, QueuePlant};
+use crate::quirk::Quirk;
 use crate::table::{quantile, rival_answer};
 use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::Goal;

@@ -2,7 +2,8 @@
 
 use crate::draw::Draw;
 use crate::oracles::{bisect_in, mg1_late};
-use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::plant::{Arrivals, Queue, QueuePlant};
+use crate::quirk::Quirk;
 use crate::table::{Outcome, outcome};
 use plimsoll_core::seek::finding::Finding;
 use plimsoll_core::seek::goal::{Goal, Limit};

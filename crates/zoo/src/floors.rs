@@ -2,7 +2,8 @@
 
 use crate::draw::Draw;
 use crate::parallel::map;
-use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::plant::{Arrivals, Queue, QueuePlant};
+use crate::quirk::Quirk;
 use plimsoll_core::seek::finding::{Finding, Verdict};
 use plimsoll_core::seek::goal::{Goal, Limit};
 use plimsoll_core::seek::search::seek;

@@ -22,6 +22,7 @@ pub mod oracles;
 pub mod page;
 pub mod parallel;
 pub mod plant;
+pub mod quirk;
 pub mod sizing;
 pub mod table;
 pub mod watching;

@@ -2,7 +2,8 @@
 
 use crate::draw::Draw;
 use crate::oracles::{bisect_in, dmk_late, line, lognormal_tail, md1_late, mg1_late, mmk_late};
-use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::plant::{Arrivals, Queue, QueuePlant};
+use crate::quirk::Quirk;
 use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::plant::{Order, Plant, Segment};
 

@@ -165,7 +165,8 @@ mod tests {
     use super::*;
     use crate::draw::Draw;
     use crate::models::long_run_late;
-    use crate::plant::{Arrivals, Queue, Quirk};
+    use crate::plant::{Arrivals, Queue};
+    use crate::quirk::Quirk;
 
     #[test]
     fn published_lines_of_exponential_queues() {

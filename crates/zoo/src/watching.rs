@@ -4,7 +4,8 @@
 use crate::draw::Draw;
 use crate::models::{self, Model};
 use crate::oracles::{line, mmk_late};
-use crate::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use crate::plant::{Arrivals, Queue, QueuePlant};
+use crate::quirk::Quirk;
 use crate::table::quantile;
 use plimsoll_core::seek::finding::Finding;
 use plimsoll_core::seek::goal::Goal;

@@ -7,7 +7,8 @@ use plimsoll_core::seek::rivals::{self, RATIOS, Rival, Task};
 use plimsoll_core::seek::search::seek;
 use plimsoll_zoo::draw::Draw;
 use plimsoll_zoo::oracles::{line, mmk_late};
-use plimsoll_zoo::plant::{Arrivals, Queue, QueuePlant, Quirk};
+use plimsoll_zoo::plant::{Arrivals, Queue, QueuePlant};
+use plimsoll_zoo::quirk::Quirk;
 
 /// M/M/4 of 20 ms: p95 of 100 ms is at 163.04/s.
 fn mm4() -> Queue {

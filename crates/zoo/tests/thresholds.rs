@@ -58,7 +58,7 @@ fn intervals_hold(model: &Model, outcomes: &[Outcome], budget_s: f64) {
     );
 }
 
-/// What holds at every budget: whatever is said is right as often as it says.
+/// Checks of a budget of any length: intervals hold the line, and few rates far above it are certified.
 fn honest(model: &Model, outcomes: &[Outcome], budget_s: f64) {
     let (name, of) = (model.name, outcomes.len());
     intervals_hold(model, outcomes, budget_s);
@@ -87,7 +87,7 @@ fn targets_that_change_are_not_taken_for_others() {
     }
 }
 
-/// What a target completes under overload is no bound of its line where it completes less then than near the line.
+/// Targets whose completion rate under overload is below their line: the intervals hold the line nevertheless.
 #[test]
 fn targets_that_complete_less_under_overload_have_their_line() {
     for model in models::degrading() {
