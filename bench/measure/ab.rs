@@ -169,6 +169,7 @@ fn sessions(
             row.add(&serde_json::from_slice(&text)?);
         }
     }
-    eprint!("\r{:<60}\r", "");
+    // Should another row fail half an hour later.
+    eprintln!("\r{:<60}", row.cells(name).join(" | "));
     Ok(row)
 }

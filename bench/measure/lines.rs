@@ -70,6 +70,14 @@ const fn queue(
     Subject { name, limit, kind: Kind::Queue { servers, service, changes } }
 }
 
+/// The rate at which a target breaks its limit.
+pub struct Truth {
+    /// The line, requests/s.
+    pub line_per_s: f64,
+    /// The interval in which it lies, requests/s, if it was measured.
+    pub interval_per_s: Option<(f64, f64)>,
+}
+
 /// End of one search.
 pub struct Found {
     verdict: String,
@@ -103,7 +111,8 @@ pub fn programs(bench: &Bench) -> Result<Section> {
     let note = format!(
         "Each program on one core: nginx packs 200 KB a request, the embedded search target answers the mix of six kinds \
          over the bundled text, PostgreSQL adds up 20,000 numbers a statement. A long run of {LONG_S} s follows each search, at \
-         rates within 12 % of the estimates; the line is where their p95 crosses the limit. Machines are not equally fast all the \
+         rates within 12 % of the estimates; the line is where their p95 crosses the limit; in brackets \
+         its 95 % interval, of draws of these runs with replacement. Machines are not equally fast all the \
          time: a closed run of {SPEED_S} s before and after each measures how fast, and all figures are those of its median.",
     );
     table(bench, &PROGRAMS, "Lines of programs on real sockets", note)
@@ -124,8 +133,8 @@ fn table(bench: &Bench, subjects: &[Subject], title: &str, note: String) -> Resu
     let mut table = Table::new(&header);
     for subject in subjects {
         eprintln!("searching: {}", subject.name);
-        let (found, line_per_s) = subject.measure(bench)?;
-        let row = row(subject, &found, line_per_s);
+        let (found, truth) = subject.measure(bench)?;
+        let row = row(subject, &found, &truth);
         // Should another target fail an hour later.
         eprintln!("  {}", row.join(" | "));
         table.row(row);
@@ -163,13 +172,14 @@ impl Found {
     }
 }
 
-fn row(subject: &Subject, found: &[Found], truth: f64) -> Vec<String> {
+fn row(subject: &Subject, found: &[Found], truth: &Truth) -> Vec<String> {
+    let line = truth.line_per_s;
     let estimates: Vec<f64> = found.iter().filter_map(|one| one.estimate_per_s).collect();
     let intervals: Vec<(f64, f64)> = found.iter().filter_map(|one| one.interval_per_s).collect();
-    let holding = intervals.iter().filter(|(low, high)| (*low..=*high).contains(&truth)).count();
+    let holding = intervals.iter().filter(|(low, high)| (*low..=*high).contains(&line)).count();
     let widths: Vec<f64> = intervals.iter().map(|(low, high)| 50.0 * (high / low).ln()).collect();
     let certified: Vec<f64> =
-        found.iter().filter_map(|one| Some(one.certified_per_s? / truth)).collect();
+        found.iter().filter_map(|one| Some(one.certified_per_s? / line)).collect();
     let mut verdicts: Vec<(&str, usize)> = Vec::new();
     for one in found {
         match verdicts.iter_mut().find(|(verdict, _)| *verdict == one.verdict) {
@@ -182,7 +192,10 @@ fn row(subject: &Subject, found: &[Found], truth: f64) -> Vec<String> {
     vec![
         subject.name.to_owned(),
         subject.limit.to_owned(),
-        short(truth),
+        match truth.interval_per_s {
+            Some((low, high)) => format!("{} ({} to {})", short(line), short(low), short(high)),
+            None => short(line),
+        },
         range(&estimates, short),
         format!("{holding} of {}", intervals.len()),
         if widths.is_empty() { "-".to_owned() } else { format!("{:.1} %", median(&widths)) },
@@ -204,13 +217,13 @@ fn range(values: &[f64], format: impl Fn(f64) -> String) -> String {
 
 impl Subject {
     /// The searches, and the line.
-    fn measure(&self, bench: &Bench) -> Result<(Vec<Found>, f64)> {
+    fn measure(&self, bench: &Bench) -> Result<(Vec<Found>, Truth)> {
         match self.kind {
             Kind::Queue { servers, service, changes } => {
                 let found = self.search_queues(bench, servers, service, changes)?;
                 let faster = if changes { FASTER } else { 1.0 };
-                let truth = simulated_line(servers, service, faster, self.limit)?;
-                Ok((found, truth))
+                let line_per_s = simulated_line(servers, service, faster, self.limit)?;
+                Ok((found, Truth { line_per_s, interval_per_s: None }))
             }
             Kind::Nginx => {
                 let server = Server::nginx_packing(bench)?;

@@ -1,10 +1,11 @@
 //! Searches of real programs and long runs in turn: the line that is sought, on a machine that is not equally fast all the time.
 
 use super::Bench;
-use super::lines::{Found, Subject, limit_ms, number, read};
+use super::lines::{Found, Subject, Truth, limit_ms, number, read};
 use crate::server::Server;
-use crate::statistics::median;
+use crate::statistics::{median, quantile};
 use anyhow::{Context, Result};
+use plimsoll_core::rng::Rng;
 use serde_json::Value;
 
 /// Rates of the long runs, as shares of the middle estimate, in turn, and their length, s.
@@ -21,6 +22,9 @@ const MORE_MOST: usize = 8;
 const MORE: f64 = 0.06;
 /// Farthest distance of a percentile from its limit that counts, in logarithms.
 const FAR: f64 = 3.0;
+/// Draws of long runs with replacement, for the interval of the line (Efron, *Bootstrap methods*, 1979), and its confidence level.
+const DRAWS: usize = 2_000;
+const LEVEL: f64 = 0.95;
 /// Time that a run may take beyond its length, s.
 const PATIENCE_S: u32 = 60;
 
@@ -41,6 +45,8 @@ struct Series<'a> {
 /// One search after the other against the same server, each with a long run behind it. Returns the searches and the line, with all
 /// rates as those of the machine's median speed.
 ///
+/// The line comes with the interval within which the long runs show it.
+///
 /// # Errors
 /// When a run fails, no search has an estimate, or the long runs do not cross the limit.
 pub fn search(
@@ -48,7 +54,7 @@ pub fn search(
     bench: &Bench,
     server: &Server,
     flags: &[&str],
-) -> Result<(Vec<Found>, f64)> {
+) -> Result<(Vec<Found>, Truth)> {
     let mut series = Series { subject, bench, server, flags, speed_per_s: 0.0, points: Vec::new() };
     series.speed_per_s = series.speed()?;
     let (mut found, mut speeds, mut estimates) = (Vec::new(), Vec::new(), Vec::new());
@@ -73,7 +79,12 @@ pub fn search(
         (least.min(*speed), most.max(*speed))
     });
     eprintln!("  speed of the machine: {:.2} to {:.2} of the median", least / usual, most / usual);
-    Ok((found, line * usual))
+    let (low, high) = drawn(&series.points);
+    let truth = Truth {
+        line_per_s: line * usual,
+        interval_per_s: Some((low.min(line) * usual, high.max(line) * usual)),
+    };
+    Ok((found, truth))
 }
 
 impl Series<'_> {
@@ -125,6 +136,17 @@ impl Series<'_> {
         serde_json::from_str(&ended.output)
             .with_context(|| format!("a run ended with: {}", ended.errors.trim()))
     }
+}
+
+/// The interval of the crossing, from draws of the points with replacement. Draws that do not cross are left out.
+fn drawn(points: &[Point]) -> (f64, f64) {
+    let mut rng = Rng::new(1);
+    let mut draw = || -> Vec<Point> {
+        points.iter().map(|_| points[rng.below(points.len() as u64) as usize]).collect()
+    };
+    let lines: Vec<f64> = (0..DRAWS).filter_map(|_| crossing(&draw())).collect();
+    let tail = (1.0 - LEVEL) / 2.0;
+    (quantile(&lines, tail), quantile(&lines, 1.0 - tail))
 }
 
 /// Returns the rate at which points cross zero, on straight lines through the rising steps that fit them best: neighbours that fall
