@@ -36,7 +36,8 @@ static FACTORS: LazyLock<Box<[[u64; 2]]>> = LazyLock::new(|| {
 /// Counts by cell.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
-    /// Empty until something is counted: many histograms of a second, such as those of failed requests, stay empty.
+    /// As long as the largest value needs, so that copies cost little: most histograms have no value of a second or more, and those
+    /// of failed requests mostly have none.
     counts: Vec<u64>,
     /// A bit for each block that holds a count.
     used: [u64; WORDS],
@@ -89,13 +90,12 @@ impl Cells {
         Self { counts: Vec::new(), used: [0; WORDS], total: 0 }
     }
 
-    /// Takes the memory for all counts, once.
+    /// Takes the memory for the cell at `index`, and for all others of its bucket.
     #[cold]
-    fn provide(&mut self) {
-        if self.counts.is_empty() {
-            // Zeroed pages come from the system, and are touched when they are used.
-            self.counts = vec![0; CELLS];
-        }
+    fn provide(&mut self, index: usize) {
+        let length = ((index >> HALF_BITS) + 1) << HALF_BITS;
+        self.counts.reserve_exact(length.saturating_sub(self.counts.len()));
+        self.counts.resize(length, 0);
     }
 
     #[inline]
@@ -111,7 +111,7 @@ impl Cells {
         let block = index >> BLOCK_BITS;
         self.used[block / 64] |= 1 << (block % 64);
         if index >= self.counts.len() {
-            self.provide();
+            self.provide(index);
         }
         self.counts[index] = self.counts[index].saturating_add(count);
         self.total = self.total.saturating_add(count);
@@ -121,7 +121,9 @@ impl Cells {
         if other.is_empty() {
             return;
         }
-        self.provide();
+        if other.counts.len() > self.counts.len() {
+            self.provide(other.counts.len() - 1);
+        }
         for block in other.blocks() {
             let (mine, theirs) = (&mut self.counts[block.clone()], &other.counts[block]);
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
@@ -166,10 +168,12 @@ impl Cells {
         if sum == 0 {
             return;
         }
-        self.provide();
         self.used[number / 64] |= 1 << (number % 64);
         self.total = self.total.saturating_add(sum);
         let from = number << BLOCK_BITS;
+        if from >= self.counts.len() {
+            self.provide(from);
+        }
         for (own, count) in self.counts[from..from + BLOCK].iter_mut().zip(counts) {
             *own = own.saturating_add(*count);
         }
@@ -191,7 +195,6 @@ impl Cells {
 
     /// Adds the counts of a V2 form. After an error some of them may have been added.
     pub fn add_v2(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        self.provide();
         // What changes with each count is kept at hand: a processor waits for a word that it has just written.
         let (mut at, mut next, mut total) = (0, 0usize, self.total);
         let (mut word, mut bits) = (0, 0u64);
@@ -207,9 +210,13 @@ impl Cells {
                 continue;
             }
             if number > 0 {
-                let Some(cell) = self.counts.get_mut(next) else {
-                    break Err("a value is larger than the histogram's range");
-                };
+                if next >= self.counts.len() {
+                    if next > LAST {
+                        break Err("a value is larger than the histogram's range");
+                    }
+                    self.provide(next);
+                }
+                let cell = &mut self.counts[next];
                 *cell = cell.saturating_add(number.unsigned_abs());
                 total = total.saturating_add(number.unsigned_abs());
                 let block = next >> BLOCK_BITS;
@@ -310,10 +317,31 @@ mod tests {
         assert_eq!(cells.clone().counts.capacity(), 0);
         assert_eq!((cells.at_rank(1), cells.first(), cells.last()), (None, None, None));
         cells.record(1_000, 1);
-        assert_eq!(cells.counts.len(), CELLS);
+        assert_eq!(cells.counts.capacity(), 1024);
         let mut filled = Cells::new();
         filled.merge(&cells);
         assert_eq!(filled, cells);
+    }
+
+    #[test]
+    fn memory_grows_with_the_largest_value_and_keeps_what_was_counted() {
+        let mut cells = Cells::new();
+        for (value_ns, length) in [(1_000, 1024), (1_000_000, 2048), (LARGEST_NS, CELLS)] {
+            cells.record(value_ns, 1);
+            assert_eq!((cells.counts.len(), cells.counts.capacity()), (length, length));
+        }
+        assert_eq!(cells.recorded().map(|(_, count)| count).sum::<u64>(), 3);
+        let mut short = Cells::new();
+        short.record(1_000, 1);
+        // A histogram is the same however long its memory is.
+        let mut long = cells.clone();
+        long.clear();
+        long.record(1_000, 1);
+        assert_eq!(short, long);
+        short.merge(&cells);
+        long.merge(&cells);
+        assert_eq!(short, long);
+        assert_eq!(short.total(), 4);
     }
 
     #[test]
