@@ -3,6 +3,7 @@
 
 use crate::naming::Naming;
 use crate::plain;
+use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Counters, Interval};
 use plimsoll_core::judged::Judged;
 use plimsoll_core::ledger::Ledger;
@@ -81,6 +82,8 @@ pub struct Ending {
     pub warnings: Vec<String>,
     /// Results of jobs, each a section of its own.
     pub job_results: JobResults,
+    /// True of a run that goes on: its record is shown once and thrown away, so its histograms are not compressed.
+    pub goes_on: bool,
 }
 
 impl RecordHeader {
@@ -292,6 +295,7 @@ pub fn assemble(
     if ended > 0 {
         generator.cpu_us_per_request = generator.cpu_s * 1e6 / ended as f64;
     }
+    let encode = if ending.goes_on { Histogram::encode_stored } else { Histogram::encode };
     let mut slowest = ending.slowest;
     for slow in &mut slowest {
         slow.request = plain::without_secrets(&slow.request);
@@ -330,7 +334,7 @@ pub fn assemble(
         // Known only when the last line has been written.
         outlets: Vec::new(),
         slowest,
-        histograms: histograms(header, totals),
+        histograms: histograms(header, totals, encode),
         job_results: ending.job_results,
     }
 }
@@ -385,8 +389,12 @@ fn class_records(
         .collect()
 }
 
-fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, String> {
-    let mut encoded = BTreeMap::from([("lag".to_owned(), totals.lag.encode())]);
+fn histograms(
+    header: &RecordHeader,
+    totals: &Interval,
+    encode: fn(&Histogram) -> String,
+) -> BTreeMap<String, String> {
+    let mut encoded = BTreeMap::from([("lag".to_owned(), encode(&totals.lag))]);
     let delays = &totals.delays;
     for (name, times) in [
         ("receive-lag", &delays.receive),
@@ -396,16 +404,16 @@ fn histograms(header: &RecordHeader, totals: &Interval) -> BTreeMap<String, Stri
         ("unserved", &totals.unserved),
     ] {
         if !times.is_empty() {
-            encoded.insert(name.to_owned(), times.encode());
+            encoded.insert(name.to_owned(), encode(times));
         }
     }
     for (index, part) in totals.classes.iter().enumerate() {
         let name = header.class_name(index);
-        encoded.insert(format!("{name}/response"), part.response.encode());
-        encoded.insert(format!("{name}/service"), part.service.encode());
-        encoded.insert(format!("{name}/failed"), part.failed.encode());
+        encoded.insert(format!("{name}/response"), encode(&part.response));
+        encoded.insert(format!("{name}/service"), encode(&part.service));
+        encoded.insert(format!("{name}/failed"), encode(&part.failed));
         if let Some(server) = &part.server {
-            encoded.insert(format!("{name}/server"), server.times.encode());
+            encoded.insert(format!("{name}/server"), encode(&server.times));
         }
     }
     encoded

@@ -426,6 +426,7 @@ fn conclude(
         warnings: warned,
         job_results: conclusion.results,
         duration_s: Some(end.measured_s),
+        goes_on: false,
     };
     let mut tally = plimsoll_report::assemble::Tally::new(header);
     tally.add(totals);

@@ -165,6 +165,7 @@ fn record(moment: &Moment) -> RunRecord {
             "the run goes on: requests in flight count as unfinished, and the verdict may change"
                 .to_owned(),
         ],
+        goes_on: true,
         ..Ending::default()
     };
     assemble(header, &totals, phases, ending)
