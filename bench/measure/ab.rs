@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Time that a comparison may take beyond its budget, s.
 const PATIENCE_S: u32 = 120;
 /// A limited generator needs no more time than this to be noticed, s.
-const LIMITED_S: u32 = 60;
+const LIMITED_S: u32 = 30;
 /// Sessions at the same time, but for those of a limited generator: each takes a tenth of a core.
 const AT_ONCE: usize = 4;
 /// Service times of the queue, and those of the one that is 5 % slower.
