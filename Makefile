@@ -97,10 +97,11 @@ sizing-zoo:
 seek-table: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write $(CURDIR)/docs/seek.md
 
-# Comparisons of equal sides, of a planted difference and of a limited generator on real sockets; about an hour on a machine that
-# nobody else uses. Writes its table into docs/ab.md.
+# Comparisons of equal sides, of a planted difference and of a limited generator on real sockets, one after the other: three hours on
+# a machine that nobody else uses. ROW=ab-queue, ab-nginx, ab-slower or ab-limited makes one of them. Writes into docs/ab.md.
+ab-sockets: ROW ?= ab-queue,ab-nginx,ab-slower,ab-limited
 ab-sockets: build bench-tools
-	$(CARGO) bench --locked --package plimsoll --bench peers -- --only ab --rounds $(or $(SESSIONS),20) --seconds 180 --write $(CURDIR)/docs/ab.md
+	$(CARGO) bench --locked --package plimsoll --bench peers -- --only $(ROW) --rounds $(or $(SESSIONS),20) --seconds 180 --write $(CURDIR)/docs/ab.md
 
 # The files of a release, in target/dist: archive, .deb, .rpm, container image, bill of materials, checksums. See docs/install.md.
 # TARGET=aarch64-unknown-linux-gnu builds for that processor. About ten minutes on two cores.

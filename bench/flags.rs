@@ -82,8 +82,14 @@ pub enum Measure {
     Lines,
     /// The same of nginx, the embedded search target and PostgreSQL.
     ProgramLines,
-    /// Comparisons of `plimsoll ab`, `--rounds` of each row with a budget of `--seconds`; only when asked for.
-    Ab,
+    /// Comparisons of one queue with itself by `plimsoll ab`, `--rounds` with a budget of `--seconds`; only when asked for.
+    AbQueue,
+    /// The same of one nginx with itself.
+    AbNginx,
+    /// The same of a queue with one that is 5 % slower.
+    AbSlower,
+    /// The same with more load than the generator can send, half a minute each.
+    AbLimited,
     /// CPU time of an operation in this build and in that of `--before`; only when asked for.
     Against,
 }
@@ -107,7 +113,10 @@ impl Measure {
             Measure::Outlets => "outlets",
             Measure::Lines => "lines",
             Measure::ProgramLines => "program-lines",
-            Measure::Ab => "ab",
+            Measure::AbQueue => "ab-queue",
+            Measure::AbNginx => "ab-nginx",
+            Measure::AbSlower => "ab-slower",
+            Measure::AbLimited => "ab-limited",
             Measure::Against => "against",
         }
     }
@@ -119,7 +128,13 @@ impl Flags {
         let wanted = |measure: &Measure| match self.only.is_empty() {
             true => !matches!(
                 measure,
-                Measure::Ab | Measure::Lines | Measure::ProgramLines | Measure::Against
+                Measure::AbQueue
+                    | Measure::AbNginx
+                    | Measure::AbSlower
+                    | Measure::AbLimited
+                    | Measure::Lines
+                    | Measure::ProgramLines
+                    | Measure::Against
             ),
             false => self.only.contains(measure),
         };

@@ -11,8 +11,6 @@ use serde_json::Value;
 const PATIENCE_S: u32 = 120;
 /// A limited generator needs no more time than this to be noticed, s.
 const LIMITED_S: u32 = 30;
-/// Sessions at the same time, but for those of a limited generator: each takes a tenth of a core.
-const AT_ONCE: usize = 4;
 /// Service times of the queue, and those of the one that is 5 % slower.
 const SERVICE: &str = "exponential:5ms";
 const SLOWER: &str = "exponential:5.25ms";
@@ -20,11 +18,16 @@ const QUEUE: [&str; 3] = ["--servers", "0", "--service"];
 /// The load on queues and nginx, and one that no generator can make on one core.
 const LOAD: [&str; 5] = ["load", "--rate", "1000", "--arrivals", "poisson"];
 const TOO_MUCH: [&str; 3] = ["load", "--rate", "2000000"];
+/// The same in words.
+const ON_QUEUE: &str = "Poisson arrivals at 1,000/s; service times exponential:5ms and, where B is slower, exponential:5.25ms, without a \
+                        queue;";
+const AT_RATE: &str = "Poisson arrivals at 1,000/s;";
 const METRICS: [&str; 3] = ["p50", "p95", "p99"];
 
 /// Answers of the sessions of one row.
 #[derive(Default)]
 struct Row {
+    budget_s: u32,
     sessions: u32,
     limited: u32,
     /// Sessions with any claim of a difference.
@@ -66,11 +69,70 @@ impl Row {
     }
 }
 
-/// Runs all rows, `rounds` comparisons each.
+/// One queue on both sides.
 ///
 /// # Errors
 /// When a server or a comparison fails, or the user asked to stop.
-pub fn comparisons(bench: &Bench) -> Result<Section> {
+pub fn queue(bench: &Bench) -> Result<Section> {
+    let one = serve_queue(bench, SERVICE, "7")?;
+    let row = sessions(bench, [&one, &one], bench.seconds, &LOAD, &[])?;
+    Ok(section(bench, "one serve queue, both sides", &row, few_claims(bench, &row), ON_QUEUE))
+}
+
+/// One nginx on both sides.
+///
+/// # Errors
+/// As [`queue`].
+pub fn nginx(bench: &Bench) -> Result<Section> {
+    let one = Server::nginx(bench)?;
+    let row = sessions(bench, [&one, &one], bench.seconds, &LOAD, &[])?;
+    Ok(section(bench, "one nginx, both sides", &row, few_claims(bench, &row), AT_RATE))
+}
+
+/// A queue, and one whose service times are 5 % longer.
+///
+/// # Errors
+/// As [`queue`].
+pub fn slower(bench: &Bench) -> Result<Section> {
+    let (fast, slow) = (serve_queue(bench, SERVICE, "7")?, serve_queue(bench, SLOWER, "8")?);
+    let row = sessions(bench, [&fast, &slow], bench.seconds, &LOAD, &[])?;
+    let found = Claim::least(
+        "sessions that found p50 worse",
+        f64::from(row.answers[0][0]),
+        (f64::from(bench.rounds) * 0.95).floor(),
+    );
+    Ok(section(bench, "serve queue, B 5 % slower", &row, vec![found], ON_QUEUE))
+}
+
+/// More load than the generator can send, and a side whose requests take more of its time.
+///
+/// # Errors
+/// As [`queue`].
+pub fn limited(bench: &Bench) -> Result<Section> {
+    let null = Server::plimsoll(bench, "null", &[])?;
+    let header = format!("--header 'X-Large: {}'", "x".repeat(4000));
+    let more = ["--b-flags", header.as_str()];
+    let row = sessions(bench, [&null, &null], LIMITED_S.min(bench.seconds), &TOO_MUCH, &more)?;
+    let none =
+        Claim::most("sessions of a limited generator with a claim", f64::from(row.claims), 0.0);
+    let name = "serve null, more than the generator can send";
+    Ok(section(bench, name, &row, vec![none], "2,000,000 requests/s are asked for."))
+}
+
+fn serve_queue(bench: &Bench, service: &str, seed: &str) -> Result<Server> {
+    Server::plimsoll(bench, "queue", &[&QUEUE[..], &[service, "--seed", seed]].concat())
+}
+
+/// One session in twenty may be wrong. A session that the generator limited claims nothing, and would prove nothing.
+fn few_claims(bench: &Bench, row: &Row) -> Vec<Claim> {
+    let share = |share: f64| (f64::from(bench.rounds) * share).max(1.0);
+    vec![
+        Claim::most("sessions with a claim", f64::from(row.claims), share(0.05)),
+        Claim::most("sessions that the generator limited", f64::from(row.limited), share(0.1)),
+    ]
+}
+
+fn section(bench: &Bench, name: &str, row: &Row, claims: Vec<Claim>, load: &str) -> Section {
     let mut table = Table::new(&[
         "sides",
         "sessions",
@@ -81,95 +143,50 @@ pub fn comparisons(bench: &Bench) -> Result<Section> {
         "generator-limited",
         "mean time, s",
     ]);
-    let queue = |service: &str, seed: &str| {
-        Server::plimsoll(bench, "queue", &[&QUEUE[..], &[service, "--seed", seed]].concat())
-    };
-    let mut rows: Vec<(&str, Row)> = Vec::new();
-    let one = queue(SERVICE, "7")?;
-    rows.push(("one serve queue, both sides", sessions(bench, "equal", [&one, &one], &LOAD, &[])?));
-    drop(one);
-    let nginx = Server::nginx(bench)?;
-    rows.push(("one nginx, both sides", sessions(bench, "nginx", [&nginx, &nginx], &LOAD, &[])?));
-    drop(nginx);
-    let (fast, slow) = (queue(SERVICE, "7")?, queue(SLOWER, "8")?);
-    rows.push((
-        "serve queue, B 5 % slower",
-        sessions(bench, "slower", [&fast, &slow], &LOAD, &[])?,
-    ));
-    drop((fast, slow));
-    let null = Server::plimsoll(bench, "null", &[])?;
-    let header = format!("--header 'X-Large: {}'", "x".repeat(4000));
-    let more = ["--b-flags", header.as_str()];
-    rows.push((
-        "serve null, more than the generator can send",
-        sessions(bench, "limited", [&null, &null], &TOO_MUCH, &more)?,
-    ));
-    rows.iter().for_each(|(name, row)| table.row(row.cells(name)));
-    let most = (f64::from(bench.rounds) * 0.05).max(1.0);
-    let claims = vec![
-        Claim::most("sessions of one queue with a claim", f64::from(rows[0].1.claims), most),
-        Claim::most("sessions of one nginx with a claim", f64::from(rows[1].1.claims), most),
-        Claim::least(
-            "sessions that found p50 worse where B is 5 % slower",
-            f64::from(rows[2].1.answers[0][0]),
-            (f64::from(bench.rounds) * 0.95).floor(),
-        ),
-        Claim::most(
-            "sessions of a limited generator with a claim",
-            f64::from(rows[3].1.claims),
-            0.0,
-        ),
-    ];
-    Ok(Section {
-        title: "Comparisons on real sockets".to_owned(),
+    table.row(row.cells(name));
+    let budget_s = row.budget_s;
+    Section {
+        title: format!("Comparisons on real sockets: {name}"),
         tables: vec![table],
         claims,
         notes: vec![format!(
-            "Poisson arrivals at 1,000/s, --budget {}s, --error 5%, --margin 5%; service times {SERVICE} and {SLOWER}, without a \
-             queue. Each session has a seed of its own; {AT_ONCE} at a time, but for those of a limited generator.",
-            bench.seconds
+            "{load} --budget {budget_s}s, --error 5%, --margin 5%; each of the {} sessions has a seed of its own, and the \
+             generator a core.",
+            bench.rounds
         )],
-    })
+    }
 }
 
+/// The comparisons of a row, one after the other: two at a time on one core are each other's delay, and both are then
+/// `generator-limited`.
 fn sessions(
     bench: &Bench,
-    name: &str,
     sides: [&Server; 2],
+    budget_s: u32,
     block: &[&str],
     more: &[&str],
 ) -> Result<Row> {
-    let mut row = Row::default();
-    let is_limited = name == "limited";
-    let budget_s = if is_limited { LIMITED_S.min(bench.seconds) } else { bench.seconds };
-    let all: Vec<u32> = (1..=bench.rounds).collect();
-    for at_once in all.chunks(if is_limited { 1 } else { AT_ONCE }) {
-        eprint!("\r{name}: session {} of {}      ", at_once[0], bench.rounds);
-        let mut running = Vec::new();
-        for session in at_once {
-            let file = bench.folder.path().join(format!("ab-{session}.json"));
-            let (budget, seed) = (format!("{budget_s}s"), session.to_string());
-            let mut words = vec!["ab", "--a", &sides[0].url, "--b", &sides[1].url];
-            words.extend(["--budget", &budget, "--seed", &seed, "--no-record", "--quiet"]);
-            let shown = file.display().to_string();
-            words.extend(["--json", &shown]);
-            words.extend(more);
-            words.push("--");
-            words.extend(block);
-            let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-            let child = Child::start(&bench.plimsoll, &words, Some(bench.cores.generator))?;
-            running.push((session, file, child));
+    let mut row = Row { budget_s, ..Row::default() };
+    let file = bench.folder.path().join("ab.json");
+    let shown = file.display().to_string();
+    for session in 1..=bench.rounds {
+        eprint!("\rsession {session} of {}, {} with a claim  ", bench.rounds, row.claims);
+        let (budget, seed) = (format!("{budget_s}s"), session.to_string());
+        let mut words = vec!["ab", "--a", &sides[0].url, "--b", &sides[1].url];
+        words.extend(["--budget", &budget, "--seed", &seed, "--no-record", "--quiet"]);
+        words.extend(["--json", &shown]);
+        words.extend(more);
+        words.push("--");
+        words.extend(block);
+        let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        let child = Child::start(&bench.plimsoll, &words, Some(bench.cores.generator))?;
+        let ended = child.finish(budget_s + PATIENCE_S, &bench.interrupted)?;
+        if !matches!(ended.code, Some(0 | 3)) {
+            bail!("session {session}: {}", ended.errors.trim());
         }
-        for (session, file, child) in running {
-            let ended = child.finish(budget_s + PATIENCE_S, &bench.interrupted)?;
-            if !matches!(ended.code, Some(0 | 3)) {
-                bail!("session {session} of {name}: {}", ended.errors.trim());
-            }
-            let text = std::fs::read(&file).with_context(|| file.display().to_string())?;
-            row.add(&serde_json::from_slice(&text)?);
-        }
+        let text = std::fs::read(&file).with_context(|| shown.clone())?;
+        row.add(&serde_json::from_slice(&text)?);
     }
-    // Should another row fail half an hour later.
-    eprintln!("\r{:<60}", row.cells(name).join(" | "));
+    eprint!("\r{:<60}\r", "");
     Ok(row)
 }
