@@ -386,6 +386,40 @@ mod tests {
         }
     }
 
+    /// The mean of ln(B/A) over 2,000 pairs of sides whose lines are `ratio` apart, as a share of the true one. y is a `curve` of
+    /// ln(rate/line), and drift moves it by about `drift`.
+    fn share_of_ratio(ratio: f64, curve: fn(f64) -> f64, drift: f64) -> f64 {
+        let mut rng = Rng::new(3);
+        let mut steps = Steps::new(900.0);
+        let mut all = Vec::new();
+        let mut machine = 0.0;
+        while all.len() < 2_000 {
+            let rates = steps.rates_per_s();
+            machine = 0.9 * machine + 1.5 * drift * (rng.uniform() - 0.5);
+            let lines = [1_000.0, 1_000.0 * ratio];
+            let over = [0, 1].map(|side: usize| {
+                let y = curve((rates[side] / lines[side]).ln()) + machine;
+                Some((y + 0.3 * (rng.uniform() - 0.5)).exp())
+            });
+            all.extend(steps.add(over));
+        }
+        let found = steps.found();
+        let sum: f64 = all.iter().map(|step| step.log_ratio(found)).sum();
+        sum / all.len() as f64 / ratio.ln()
+    }
+
+    #[test]
+    fn a_ratio_is_right_where_times_rise_in_a_bend() {
+        let share = share_of_ratio(0.9, |x| (4.0 * x).tanh(), 0.0);
+        assert!((share - 1.0).abs() < 0.09, "{share}");
+    }
+
+    #[test]
+    fn a_ratio_is_right_where_drift_takes_pairs_far_from_the_line() {
+        let share = share_of_ratio(0.95, |x| 15.0 * x, 1.5);
+        assert!((share - 1.0).abs() < 0.06, "{share}");
+    }
+
     #[test]
     fn the_line_is_approached_before_pairs_count() {
         let mut steps = Steps::new(10.0);
