@@ -10,6 +10,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::units::Span;
+use plimsoll_core::verdict::VerdictKind;
 use plimsoll_decide::pilot::{self, Memory, Second};
 use plimsoll_job::usage::usage;
 use plimsoll_record::ab::AbPlan;
@@ -28,6 +29,8 @@ pub struct Seen {
     pub per_s: Option<f64>,
     /// True if the target is on this machine.
     pub is_here: bool,
+    /// True if the generator was the limit.
+    pub is_limited: bool,
 }
 
 /// Reads what the seconds of a pilot show.
@@ -59,13 +62,15 @@ pub fn fly(blocks: &Blocks, arm: &Arm, length_s: f64, seed: u64) -> Result<Optio
     let took_s = now_ns().saturating_sub(begun_ns) as f64 / 1e9;
     let record = measured.record.as_deref();
     let is_here = record.is_some_and(|record| record.target.same_host);
+    let is_limited =
+        record.is_some_and(|record| record.verdict.kind == VerdictKind::GeneratorLimited);
     let per_s = record.map(|record| record.rate.achieved_per_s).filter(|per_s| *per_s > 0.0);
     let whole_s = if blocks.kind.whole_seconds() { length_s.ceil() } else { length_s };
     Ok(Some(match blocks.length {
-        Length::Whole => Seen { around_s: took_s, is_here, per_s, ..Seen::default() },
+        Length::Whole => Seen { around_s: took_s, is_here, is_limited, per_s, ..Seen::default() },
         _ => {
             let around_s = (took_s - whole_s).max(0.0);
-            Seen { memory: memory(&seconds), around_s, is_here, per_s }
+            Seen { memory: memory(&seconds), around_s, is_here, is_limited, per_s }
         }
     }))
 }

@@ -150,6 +150,14 @@ pub fn compare(
     let approach = if steps.is_some() { APPROACH_PAIRS } else { 0 };
     let planned = ((left_s / plan.pair_s.max(1e-3)) as usize).saturating_sub(approach);
     if planned < PAIRS_LEAST {
+        if let Some(side) = seen.iter().position(|seen| seen.is_limited) {
+            return Err(usage(format!(
+                "the pilot of {}: the generator was the limit, and sent {:.0} requests/s; ask for less, or give it more \
+                 --threads, so that blocks end in time",
+                arms[side].letter,
+                seen[side].per_s.unwrap_or(0.0)
+            )));
+        }
         let needed_s = spent_s + (PAIRS_LEAST + approach) as f64 * plan.pair_s;
         return Err(usage(format!(
             "--budget {:.0}s has room for {planned} pairs and an answer takes at least {PAIRS_LEAST}; use --budget {:.0}s or \

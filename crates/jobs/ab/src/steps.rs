@@ -55,6 +55,8 @@ pub fn begin(
             per_s: Some(per_s),
             around_s: (block.wall_s - pilot_s).max(0.0),
             is_here: block.record.as_ref().is_some_and(|record| record.target.same_host),
+            // A search does not offer more than the generator can send.
+            is_limited: false,
             memory: memory(&seconds),
         };
     }
