@@ -159,6 +159,20 @@ fn a_generator_that_is_the_limit_never_yields_a_claim() {
     assert!(ended.stderr.contains("cannot tell: the generator was the limit"), "{}", ended.stderr);
 }
 
+/// The same where the length of the blocks is left to the pilot: they end so late that no budget of this size has room for them, and
+/// the reason is the generator.
+#[test]
+fn a_pilot_that_the_generator_limits_is_named() {
+    let place = Place::alone();
+    let target = place.serve(&["null"]);
+    let sides = ["--a", target.url.as_str(), "--b", target.url.as_str(), "--budget", "30s"];
+    let ended = compare(&place, &sides, &["load", "--rate", "900000", "--timeout", "10s"]);
+    assert_eq!(ended.code, Some(64), "{}", ended.stderr);
+    let said = "the pilot of A: the generator was the limit, and sent ";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("use --budget"), "{}", ended.stderr);
+}
+
 #[test]
 fn two_settings_differ_in_rate() {
     let place = Place::quiet();
