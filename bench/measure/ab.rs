@@ -18,10 +18,6 @@ const QUEUE: [&str; 3] = ["--servers", "0", "--service"];
 /// The load on queues and nginx, and one that no generator can make on one core.
 const LOAD: [&str; 5] = ["load", "--rate", "1000", "--arrivals", "poisson"];
 const TOO_MUCH: [&str; 3] = ["load", "--rate", "2000000"];
-/// The same in words.
-const ON_QUEUE: &str = "Poisson arrivals at 1,000/s; service times exponential:5ms and, where B is slower, exponential:5.25ms, without a \
-                        queue;";
-const AT_RATE: &str = "Poisson arrivals at 1,000/s;";
 const METRICS: [&str; 3] = ["p50", "p95", "p99"];
 
 /// Answers of the sessions of one row.
@@ -76,7 +72,7 @@ impl Row {
 pub fn queue(bench: &Bench) -> Result<Section> {
     let one = serve_queue(bench, SERVICE, "7")?;
     let row = sessions(bench, [&one, &one], bench.seconds, &LOAD, &[])?;
-    Ok(section(bench, "one serve queue, both sides", &row, few_claims(bench, &row), ON_QUEUE))
+    Ok(section(bench, "one serve queue, both sides", &row, few_claims(bench, &row), &on_queue()))
 }
 
 /// One nginx on both sides.
@@ -86,7 +82,7 @@ pub fn queue(bench: &Bench) -> Result<Section> {
 pub fn nginx(bench: &Bench) -> Result<Section> {
     let one = Server::nginx(bench)?;
     let row = sessions(bench, [&one, &one], bench.seconds, &LOAD, &[])?;
-    Ok(section(bench, "one nginx, both sides", &row, few_claims(bench, &row), AT_RATE))
+    Ok(section(bench, "one nginx, both sides", &row, few_claims(bench, &row), &at_rate()))
 }
 
 /// A queue, and one whose service times are 5 % longer.
@@ -101,7 +97,7 @@ pub fn slower(bench: &Bench) -> Result<Section> {
         f64::from(row.answers[0][0]),
         (f64::from(bench.rounds) * 0.95).floor(),
     );
-    Ok(section(bench, "serve queue, B 5 % slower", &row, vec![found], ON_QUEUE))
+    Ok(section(bench, "serve queue, B 5 % slower", &row, vec![found], &on_queue()))
 }
 
 /// More load than the generator can send, and a side whose requests take more of its time.
@@ -116,7 +112,18 @@ pub fn limited(bench: &Bench) -> Result<Section> {
     let none =
         Claim::most("sessions of a limited generator with a claim", f64::from(row.claims), 0.0);
     let name = "serve null, more than the generator can send";
-    Ok(section(bench, name, &row, vec![none], "2,000,000 requests/s are asked for."))
+    Ok(section(bench, name, &row, vec![none], &format!("{} requests/s;", TOO_MUCH[2])))
+}
+
+/// The load in words.
+fn at_rate() -> String {
+    format!("{} arrivals at {}/s;", LOAD[4], LOAD[2])
+}
+
+/// The same with the queues.
+fn on_queue() -> String {
+    let rate = at_rate();
+    format!("{rate} service times {SERVICE} and, where B is slower, {SLOWER}, without a queue;")
 }
 
 fn serve_queue(bench: &Bench, service: &str, seed: &str) -> Result<Server> {
