@@ -86,10 +86,10 @@ fn what_does_not_compile_or_has_no_name_is_not_asked_again() {
 }
 
 #[test]
-fn seven_failures_are_no_accident() {
-    let names: String = (0..7).map(|i| format!("    a::t{i}\n")).collect();
+fn twenty_five_failures_are_no_accident() {
+    let names: String = (0..25).map(|i| format!("    a::t{i}\n")).collect();
     let many =
-        format!("\nfailures:\n{names}\ntest result: FAILED. 0 passed; 7 failed; 0 ignored\n");
+        format!("\nfailures:\n{names}\ntest result: FAILED. 0 passed; 25 failed; 0 ignored\n");
     let (ended, asked) = tests_with(&many, "", 0);
     ended.expect(101);
     assert_eq!(asked.lines().count(), 1, "{asked}");

@@ -383,9 +383,18 @@ impl Ended {
 
     /// The line that says that others kept the generator from a processor, if that is all that speaks against the run.
     fn held_up_by_others(&self) -> Option<&str> {
-        let limited = "plimsoll: NOT VALID: generator-limited";
-        let line = self.stderr.lines().rev().find(|line| line.starts_with(limited))?;
-        takes_a_processor(line).then_some(line)
+        let limited = "NOT VALID: generator-limited";
+        let is_limited = |line: &&str| {
+            line.strip_prefix("plimsoll: ").is_some_and(|line| line.starts_with(limited))
+        };
+        if let Some(line) = self.stderr.lines().rev().find(is_limited) {
+            return takes_a_processor(line).then_some(line);
+        }
+        // `report` prints the page of the run, and nothing on stderr.
+        let first = self.stdout.lines().next()?;
+        let text = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_page = first.starts_with("Result ") && first.contains(limited);
+        (is_page && takes_a_processor(&text)).then_some(first)
     }
 }
 

@@ -22,7 +22,7 @@ fn soak(interposed: Interposed) -> Soaked {
 
 #[test]
 fn a_soak_finds_planted_leaks_with_their_size_and_has_the_faults_that_it_promises() {
-    let _place = Place::quiet();
+    let _place = Place::alone();
     let leaking = Interposed {
         leaked_bytes_per_s: 1_000_000,
         descriptor_every: Some(Duration::from_millis(200)),

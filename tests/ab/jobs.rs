@@ -26,7 +26,7 @@ fn expect_pairs(place: &Place, sides: &[&str], block: &[&str], metric: &str) -> 
 
 #[test]
 fn fbench_clients() {
-    let place = Place::new();
+    let place = Place::quiet_for_long();
     let target = place.serve(&["queue", "--servers", "0", "--service", "fixed:2ms"]);
     place.file("q.txt", "/a\n");
     let url = target.url.as_str();
@@ -48,7 +48,7 @@ fn votes() {
 
 #[test]
 fn feeds_and_visits() {
-    let place = Place::new();
+    let place = Place::quiet_for_long();
     let target = place.serve(&["search"]);
     let put = |i: u32| {
         format!("{{\"put\":\"id:plimsoll:doc::{i}\",\"fields\":{{\"title\":\"number {i}\"}}}}\n")
@@ -65,7 +65,7 @@ fn feeds_and_visits() {
 
 #[test]
 fn ranking_at_a_fixed_rate() {
-    let place = Place::new();
+    let place = Place::quiet_for_long();
     let target = place.serve(&["rank", "--scale", "9"]);
     let url = &format!("rank://{}:{}", target.host, target.port);
     let block = ["rank", "-q", "20", "-d", "1", "-w", "0"];
@@ -74,7 +74,7 @@ fn ranking_at_a_fixed_rate() {
 
 #[test]
 fn two_search_engines() {
-    let place = Place::new();
+    let place = Place::quiet_for_long();
     let block =
         ["search", "--sizes", "100kB", "--users", "1", "--duration", "300ms", "--warmup", "100ms"];
     let sides = ["--a", "index", "--b", "scan", "--on", "rate", "--budget", "80s"];

@@ -63,7 +63,7 @@ fn a_target_that_is_not_there_is_one_line_and_code_4() {
 
 #[test]
 fn a_budget_without_room_for_six_pairs_is_rejected_with_one_that_has_it() {
-    let place = Place::new();
+    let place = Place::quiet();
     let target = place.serve(&["null"]);
     let block = ["load", "--rate", "100", "--duration", "2s", "--warmup", "1s"];
     let words = ["ab", "--a", &target.url, "--b", &target.url, "--budget", "8s", "--"];

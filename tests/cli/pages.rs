@@ -103,7 +103,7 @@ fn the_page_of_a_run_is_that_of_its_record_and_its_numbers_are_the_records() {
         let shown = sum as f64 * failed["s"].as_f64().unwrap();
         let seconds = line["to_s"].as_f64().unwrap() - line["from_s"].as_f64().unwrap();
         let exact = line["ledger"]["failed"]["status"].as_f64().unwrap() / seconds;
-        assert!((shown - exact).abs() <= exact * 1e-3, "{shown} {exact}");
+        assert!((shown - exact).abs() <= exact * 1e-3, "{shown} {exact}: {failed}\n{journal}");
     }
 }
 

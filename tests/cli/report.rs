@@ -27,7 +27,7 @@ fn of_nothing_is_one_clear_line() {
 
 #[test]
 fn a_run_is_found_by_its_id_repeated_and_ends_with_its_code() {
-    let (place, server) = (Place::new(), Server::ok());
+    let (place, server) = (Place::quiet(), Server::ok());
     let args = ["load", &server.url(), "--clients", "1", "--requests", "40", "--slo", "p95=1ns"];
     place.run(args).expect(2);
     let runs = std::fs::read_dir(place.path().join("runs")).unwrap();

@@ -12,9 +12,12 @@ const LENGTH: Duration = Duration::from_millis(300);
 /// Cases at a time: nearly all of them wait for timeouts.
 const AT_ONCE: usize = 4;
 
-/// Plays all cases of a protocol.
+/// Plays all cases of a protocol beside other tests.
 fn play(group: &str) {
-    let _share = Share::busy();
+    play_with(Share::busy(), group);
+}
+
+fn play_with(_share: Share, group: &str) {
     let cases: Vec<Case> = peers::all().into_iter().filter(|case| case.group == group).collect();
     assert!(cases.len() > 2, "there are no cases of {group}");
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
@@ -65,14 +68,15 @@ fn servers_of_voltdb_cannot_exhaust_a_client() {
     play("VoltDB");
 }
 
+/// Replies of a gigabyte are read through: beside other tests that takes minutes.
 #[test]
 fn document_apis_cannot_exhaust_a_visit() {
-    play("visit");
+    play_with(Share::whole(), "visit");
 }
 
 #[test]
 fn document_apis_cannot_exhaust_a_feed() {
-    play("feed");
+    play_with(Share::whole(), "feed");
 }
 
 #[test]

@@ -18,6 +18,9 @@ use plimsoll_record::ab::AbPlan;
 /// Added where the budget is too small for blocks of the length that the relaxation asks for.
 const SHORT: &str = "; longer blocks would leave room for too few pairs, so a ratio may be smaller than in a long run";
 
+/// Share of the offered rate below which the blocks of a limited generator end late, and not only look worse.
+const SENT_LEAST: f64 = 0.95;
+
 /// Findings of the pilot of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
@@ -29,7 +32,7 @@ pub struct Seen {
     pub per_s: Option<f64>,
     /// True if the target is on this machine.
     pub is_here: bool,
-    /// True if the generator was the limit.
+    /// True if the generator was the limit, and sent clearly less than was asked: then blocks end late.
     pub is_limited: bool,
 }
 
@@ -62,8 +65,11 @@ pub fn fly(blocks: &Blocks, arm: &Arm, length_s: f64, seed: u64) -> Result<Optio
     let took_s = now_ns().saturating_sub(begun_ns) as f64 / 1e9;
     let record = measured.record.as_deref();
     let is_here = record.is_some_and(|record| record.target.same_host);
-    let is_limited =
-        record.is_some_and(|record| record.verdict.kind == VerdictKind::GeneratorLimited);
+    let is_limited = record.is_some_and(|record| {
+        let rate = &record.rate;
+        record.verdict.kind == VerdictKind::GeneratorLimited
+            && rate.achieved_per_s < SENT_LEAST * rate.offered_per_s
+    });
     let per_s = record.map(|record| record.rate.achieved_per_s).filter(|per_s| *per_s > 0.0);
     let whole_s = if blocks.kind.whole_seconds() { length_s.ceil() } else { length_s };
     Ok(Some(match blocks.length {

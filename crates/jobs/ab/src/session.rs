@@ -151,12 +151,7 @@ pub fn compare(
     let planned = ((left_s / plan.pair_s.max(1e-3)) as usize).saturating_sub(approach);
     if planned < PAIRS_LEAST {
         if let Some(side) = seen.iter().position(|seen| seen.is_limited) {
-            return Err(usage(format!(
-                "the pilot of {}: the generator was the limit, and sent {:.0} requests/s; ask for less, or give it more \
-                 --threads, so that blocks end in time",
-                arms[side].letter,
-                seen[side].per_s.unwrap_or(0.0)
-            )));
+            return Err(limited(&arms[side], &seen[side]));
         }
         let needed_s = spent_s + (PAIRS_LEAST + approach) as f64 * plan.pair_s;
         return Err(usage(format!(
@@ -170,6 +165,15 @@ pub fn compare(
     let mut running = Session { blocks, arms, wish, steps, stepped: Vec::new(), begun_ns, done };
     running.pairs(watcher);
     Ok(Some(running.done))
+}
+
+fn limited(arm: &Arm, seen: &Seen) -> anyhow::Error {
+    usage(format!(
+        "the pilot of {}: the generator was the limit, and sent {:.0} requests/s; ask for less, or give it more --threads, so \
+         that blocks end in time",
+        arm.letter,
+        seen.per_s.unwrap_or(0.0)
+    ))
 }
 
 fn since_s(begun_ns: u64) -> f64 {
@@ -186,6 +190,7 @@ fn pilots(
     wish: &Wish,
     watcher: &dyn Watcher,
 ) -> Result<Option<Pilots>> {
+    let begun_ns = now_ns();
     let length_s = plimsoll_decide::pilot::length_s(wish.budget_s);
     let seed = derive_seed(wish.seed, "ab pilot") % SEEDS;
     if let (Kind::Seek, Some(limit)) = (blocks.kind, limit(&arms[0].words)) {
@@ -205,6 +210,12 @@ fn pilots(
         let own = if blocks.kind.shares_seed() { seed } else { seed + side as u64 };
         let Some(found) = pilot::fly(blocks, arm, length_s, own)? else { return Ok(None) };
         seen[side] = found;
+        // The other pilot would take as long, and change nothing: that time alone leaves no room for pairs.
+        let (left_s, at_once) = (wish.budget_s - since_s(begun_ns), wish.halves.is_some());
+        let around_s = if at_once { found.around_s / 2.0 } else { found.around_s };
+        if found.is_limited && left_s < PAIRS_LEAST as f64 * around_s {
+            return Err(limited(arm, &found));
+        }
     }
     Ok(Some((seen, None)))
 }
