@@ -101,7 +101,7 @@ seek-table: build bench-tools
 # a machine that nobody else uses. ROW=ab-queue, ab-nginx, ab-slower or ab-limited makes one of them. Writes into docs/ab.md.
 ab-sockets: ROW ?= ab-queue,ab-nginx,ab-slower,ab-limited
 ab-sockets: build bench-tools
-	$(CARGO) bench --locked --package plimsoll --bench peers -- --only $(ROW) --rounds $(or $(SESSIONS),20) --seconds 180 --write $(CURDIR)/docs/ab.md
+	$(CARGO) bench --locked --package plimsoll --bench peers -- --only $(ROW) --rounds $(or $(SESSIONS),20) --seconds $(or $(BUDGET_S),180) --write $(CURDIR)/docs/ab.md
 
 # The files of a release, in target/dist: archive, .deb, .rpm, container image, bill of materials, checksums. See docs/install.md.
 # TARGET=aarch64-unknown-linux-gnu builds for that processor. About ten minutes on two cores.

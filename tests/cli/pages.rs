@@ -97,13 +97,19 @@ fn the_page_of_a_run_is_that_of_its_record_and_its_numbers_are_the_records() {
         journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let failed = &data["arrays"]["failed"];
     assert_eq!(failed["d"].as_array().unwrap().len(), lines.len());
+    // A reply that came late makes a column after the last second, which is too short for a rate.
+    let is_late = |at: usize| failed["n"].as_array().is_some_and(|all| all.contains(&at.into()));
+    assert!((0..3).all(|at| !is_late(at)), "{failed}");
     let mut sum = 0;
-    for (delta, line) in failed["d"].as_array().unwrap().iter().zip(&lines) {
+    for (at, (delta, line)) in failed["d"].as_array().unwrap().iter().zip(&lines).enumerate() {
         sum += delta.as_i64().unwrap();
+        if is_late(at) {
+            continue;
+        }
         let shown = sum as f64 * failed["s"].as_f64().unwrap();
         let seconds = line["to_s"].as_f64().unwrap() - line["from_s"].as_f64().unwrap();
         let exact = line["ledger"]["failed"]["status"].as_f64().unwrap() / seconds;
-        assert!((shown - exact).abs() <= exact * 1e-3, "{shown} {exact}: {failed}\n{journal}");
+        assert!((shown - exact).abs() <= exact * 1e-3, "{shown} {exact}");
     }
 }
 

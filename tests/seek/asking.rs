@@ -33,8 +33,7 @@ fn a_limit_on_a_class_leaves_the_failures_of_another_class_alone() {
     assert_eq!(found(&of_all.expect(2)).verdict(), "infeasible");
     let of_bad = of(["errors{class=bad}=10%", "mean=100ms"]);
     assert_eq!(found(&of_bad.expect(2)).verdict(), "infeasible", "all of them fail");
-    let (ended, stolen) =
-        stolen_while(|| of(["errors{class=good}=10%", "mean{class=good}=100ms"]));
+    let (ended, stolen) = stolen_while(|| of(["errors{class=good}=10%", "mean{class=good}=100ms"]));
     let record = found(&ended);
     // A quarter of the requests fails at every rate, and none of those that the limits judge.
     let (failed, sent) = (record.count("/classes/bad/failed/status"), record.sent());

@@ -19,6 +19,9 @@ const ABOVE: f64 = 0.01;
 const ABOVE_ERRORS: f64 = 3.5;
 /// Standard errors by which a target completes more than its capacity if that is no bound.
 const MORE_ERRORS: f64 = 2.0;
+/// Standard errors by which it is reported to complete more. The most of several looks is high by chance, where services are uneven
+/// too.
+const CLEAR_ERRORS: f64 = 3.0;
 /// Most looks at the first rate: few requests that came by chance leave the answer open.
 const TRIES: usize = 2;
 /// Backlog that grows above a capacity, in limits; and the longest time for it, as a share of the budget and in limits.
@@ -125,10 +128,13 @@ impl Search<'_> {
             self.peak = None;
             return Ok(Peak::Same);
         }
+        self.is_peak_clear = (per_s / after.per_s).ln() > CLEAR_ERRORS * error.hypot(after.error);
         let error = error.max(0.5 * (STEP - 1.0));
         let long_error = error.max(after.long_error);
         self.peak = Some(Capacity { per_s, error, long_error, index: capacity.index });
-        self.tell(&Event::Peak { per_s });
+        if self.is_peak_clear {
+            self.tell(&Event::Peak { per_s });
+        }
         self.bracket = (estimate_per_s.min(per_s / BRACKET), per_s * (1.0 + error));
         self.halve_to(BRACKET).map(|()| Peak::More)
     }

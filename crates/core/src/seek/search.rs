@@ -62,9 +62,11 @@ pub(super) struct Search<'a> {
     pub runs: Vec<Stretch>,
     /// The rate that it completes under overload.
     pub capacity: Option<Capacity>,
-    /// The most that it completes, if that is more; and whether that is known.
+    /// The most that it completes, if that is more.
     pub peak: Option<Capacity>,
+    /// True if that was looked for, and true if it is so much more that it is no chance.
     pub is_peak_known: bool,
+    pub is_peak_clear: bool,
     /// The most that it completed in the search for that, requests per second.
     pub completes_per_s: f64,
     /// Highest rate that held and lowest that did not.
@@ -178,6 +180,7 @@ impl<'a> Search<'a> {
             capacity: None,
             peak: None,
             is_peak_known: false,
+            is_peak_clear: false,
             completes_per_s: 0.0,
             bracket: (0.0, f64::INFINITY),
             floor_s: f64::INFINITY,

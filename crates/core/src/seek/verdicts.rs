@@ -54,7 +54,7 @@ impl Search<'_> {
             forecast: self.forecast,
             forecast_first: self.forecast_first,
             capacity_per_s: self.capacity.map(|capacity| capacity.per_s),
-            peak_per_s: self.peak.map(|peak| peak.per_s),
+            peak_per_s: self.peak.filter(|_| self.is_peak_clear).map(|peak| peak.per_s),
             floor_s: self.floor_s.is_finite().then_some(self.floor_s),
             binding: self.fit.map(|(_, limit)| self.goal.limits[limit].label.clone()),
             slope: fit.map(|fit| fit.slope),
