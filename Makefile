@@ -98,7 +98,8 @@ seek-table: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write $(CURDIR)/docs/seek.md
 
 # Comparisons of equal sides, of a planted difference and of a limited generator on real sockets, one after the other: three hours on
-# a machine that nobody else uses. ROW=ab-queue, ab-nginx, ab-slower or ab-limited makes one of them. Writes into docs/ab.md.
+# a machine that nobody else uses. ROW=ab-queue, ab-nginx, ab-slower or ab-limited makes one of them, with BUDGET_S seconds for each
+# comparison. Writes into docs/ab.md.
 ab-sockets: ROW ?= ab-queue,ab-nginx,ab-slower,ab-limited
 ab-sockets: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only $(ROW) --rounds $(or $(SESSIONS),20) --seconds $(or $(BUDGET_S),180) --write $(CURDIR)/docs/ab.md

@@ -5,7 +5,7 @@ mod limits;
 
 use crate::process::{Ended, Place, Target, curl};
 use crate::record::Record;
-use crate::server::{Seen, Server, Step, closed_port, reply};
+use crate::server::{Seen, Server, Step, refusing_port, reply};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -289,7 +289,7 @@ fn what_a_server_will_not_take_ends_the_tries_of_each_operation() {
 fn a_dead_target_is_told_and_everything_is_kept() {
     let place = Place::new();
     place.file("in", puts(0, 3000));
-    let url = format!("http://127.0.0.1:{}", closed_port());
+    let url = format!("http://127.0.0.1:{}", refusing_port());
     let ended = feed(&place, &url, &["in", "--failed", "rest", "--json", "-"]).expect(4);
     assert!(ended.stderr.contains("accepted nothing"), "{}", ended.stderr);
     assert!(ended.took < Duration::from_secs(40), "{:?}", ended.took);

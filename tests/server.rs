@@ -306,8 +306,20 @@ pub fn send(text: &str) -> Vec<Step> {
     vec![Step::Send(text.as_bytes().to_vec())]
 }
 
-/// A port on which nobody listens.
+/// A port on which nobody listens. Another program may take it, as the test itself may.
 pub fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port().to_string()
+}
+
+/// A port on which nobody listens while the tests run: it is taken, and refuses connections.
+pub fn refusing_port() -> u16 {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+    bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+    // It stays open until the process ends.
+    std::mem::forget(socket);
+    address.port()
 }

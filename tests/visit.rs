@@ -6,7 +6,7 @@ mod strange;
 use crate::faults::{Fault, Faults};
 use crate::process::{Ended, Place, Target, curl, until};
 use crate::record::Record;
-use crate::server::closed_port;
+use crate::server::refusing_port;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -216,7 +216,7 @@ fn a_container_that_is_gone_is_passed_by() {
     let place = Place::new();
     let target = place.serve(&["search"]);
     let fed = feed(&place, &target, 100);
-    let gone = format!("http://127.0.0.1:{}", closed_port());
+    let gone = format!("http://127.0.0.1:{}", refusing_port());
     for urls in [[gone.as_str(), target.url.as_str()], [target.url.as_str(), gone.as_str()]] {
         let args = ["--cluster", "plimsoll", "--quiet", "--slices", "1", "--retries", "2"];
         let more = ["--chunked", "--wanted", "10", "--out", "dump.ndjson", "--json", "-"];

@@ -3,7 +3,7 @@
 use super::{Server, connect, options};
 use crate::certificates::{Authority, Signed};
 use crate::process::Place;
-use crate::server::{Server as Scripted, Step, closed_port};
+use crate::server::{Server as Scripted, Step, closed_port, refusing_port};
 use plimsoll_bus::{Bus, Credentials, Nats, NatsOptions};
 use plimsoll_core::clock::now_ns;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn token(text: &str) -> Credentials {
 #[test]
 fn no_server_another_server_and_a_silent_one_are_told_apart() {
     let _place = Place::new();
-    let port = closed_port();
+    let port = refusing_port();
     refused(
         &options(&format!("nats://127.0.0.1:{port}")),
         &["no NATS server at 127.0.0.1:", "refused", &format!("plimsoll serve nats --port {port}")],

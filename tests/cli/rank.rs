@@ -267,7 +267,7 @@ fn instances_that_do_not_do_the_same_are_called_out() {
 #[test]
 fn servers_that_do_not_answer_are_no_valid_result() {
     let place = Place::new();
-    let url = format!("rank://127.0.0.1:{}", crate::server::closed_port());
+    let url = format!("rank://127.0.0.1:{}", crate::server::refusing_port());
     for method in [&["-q", "20"][..], &["--strategy", "mutilate"], &[]] {
         let flags = ["rank", "--target", &url, "-d", "2", "-w", "0", "--budget", "10s"];
         let ended = place.start([&flags, method].concat()).wait(Duration::from_secs(90)).expect(4);

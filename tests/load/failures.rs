@@ -5,7 +5,7 @@ use crate::certificates::Authority;
 use crate::nginx::Nginx;
 use crate::process::{Place, until};
 use crate::record::Record;
-use crate::server::{Server, Step, closed_port, ok, reply, send};
+use crate::server::{Server, Step, ok, refusing_port, reply, send};
 use rustix::process::Signal;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -45,9 +45,9 @@ fn nobody_to_connect_to() {
     place.file("q.txt", "/a\n");
     place.file(
         "dead.toml",
-        format!("targets = [\"http://127.0.0.1:{}/\"]\nduration = \"60s\"\n", closed_port()),
+        format!("targets = [\"http://127.0.0.1:{}/\"]\nduration = \"60s\"\n", refusing_port()),
     );
-    let dead = format!("http://127.0.0.1:{}", closed_port());
+    let dead = format!("http://127.0.0.1:{}", refusing_port());
     let alive = there.url();
     for (args, word) in [
         (&["load", &dead, "--duration", "60s"][..], "nothing is listening there"),

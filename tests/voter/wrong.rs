@@ -59,7 +59,7 @@ fn flags_that_make_no_run() {
 #[test]
 fn nobody_and_somebody_else() {
     let place = Place::new();
-    let closed = format!("volt://127.0.0.1:{}", crate::server::closed_port());
+    let closed = format!("volt://127.0.0.1:{}", crate::server::refusing_port());
     expect(&place, 4, &[&closed], "nothing is listening");
     let web = place.serve(&["null", "--port", "0"]);
     let other = format!("volt://127.0.0.1:{}", web.port);

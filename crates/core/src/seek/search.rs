@@ -64,8 +64,9 @@ pub(super) struct Search<'a> {
     pub capacity: Option<Capacity>,
     /// The most that it completes, if that is more.
     pub peak: Option<Capacity>,
-    /// True if that was looked for, and true if it is so much more that it is no chance.
+    /// True once that was looked for.
     pub is_peak_known: bool,
+    /// True if it is more than chance makes it.
     pub is_peak_clear: bool,
     /// The most that it completed in the search for that, requests per second.
     pub completes_per_s: f64,
