@@ -5,6 +5,7 @@ mod wrong;
 
 use crate::process::{Ended, Place, until};
 use crate::record::Record;
+use crate::server::Server;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -164,13 +165,15 @@ fn a_generator_that_is_the_limit_never_yields_a_claim() {
 #[test]
 fn a_pilot_that_the_generator_limits_is_named() {
     let place = Place::alone();
-    let target = place.serve(&["null"]);
-    let sides = ["--a", target.url.as_str(), "--b", target.url.as_str(), "--budget", "30s"];
+    let (target, other) = (place.serve(&["null"]), Server::ok());
+    let sides = ["--a", target.url.as_str(), "--b", &other.url(), "--budget", "30s"];
     let ended = compare(&place, &sides, &["load", "--rate", "900000", "--timeout", "10s"]);
     assert_eq!(ended.code, Some(64), "{}", ended.stderr);
     let said = "the pilot of A: the generator was the limit, and sent ";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     assert!(!ended.stderr.contains("use --budget"), "{}", ended.stderr);
+    // The pilot of B would have taken as long, for the same answer.
+    assert!(other.requests() < 10, "B was asked {} times", other.requests());
 }
 
 #[test]

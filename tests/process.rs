@@ -1,5 +1,9 @@
 //! Programs that are started, waited for with a limit, and never left behind.
 
+mod ended;
+
+pub use ended::{Ended, takes_a_processor};
+
 use crate::machine::Share;
 use plimsoll_core::clock::now_ns;
 use std::ffi::OsStr;
@@ -174,16 +178,6 @@ impl Captured {
     }
 }
 
-/// A program that came to its end.
-#[derive(Debug)]
-pub struct Ended {
-    /// The exit code; `None` after a death by signal.
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
-    pub took: Duration,
-}
-
 impl Running {
     pub fn start(mut command: Command, input: &[u8]) -> Self {
         let shown = format!("{command:?}");
@@ -331,82 +325,6 @@ impl Drop for Running {
         }
         let _ = self.child.wait();
     }
-}
-
-impl Ended {
-    /// Fails with everything that the program said unless it ended with `code`.
-    ///
-    /// Tests share a machine, and a run from which others took the processor says so with exit code 3: where 0 or 2 is
-    /// expected, that judges the machine and not the program. What else the test asks is asked all the same, and the
-    /// test is named when all have ended. A generator that was slow by itself is no excuse.
-    #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
-        if let (Some(3), 0 | 2, Some(line)) = (self.code, code, self.held_up_by_others())
-            && line.contains("; MISSED ") == (code == 2)
-        {
-            crate::unquiet::note(line.split("; ").next().unwrap_or(line));
-            return self;
-        }
-        assert_eq!(
-            self.code,
-            Some(code),
-            "exit code\n--- stdout\n{}\n--- stderr\n{}",
-            self.stdout,
-            self.stderr
-        );
-        self
-    }
-
-    /// The same, for a command that stands at this place of a page.
-    #[track_caller]
-    pub fn expect_of(self, at: &str, code: i32) -> Self {
-        let is_expected = self.code == Some(code);
-        if !is_expected && self.held_up_by_others().is_none() {
-            panic!(
-                "{at}: exit code {:?}, not {code}\n--- stdout\n{}\n--- stderr\n{}",
-                self.code, self.stdout, self.stderr
-            );
-        }
-        self.expect(code)
-    }
-
-    /// Returns its stderr, but for the line that says that others kept it from a processor: a test that asks
-    /// what is *not* said does not ask about the machine.
-    pub fn said(&self) -> String {
-        let held_up = self.held_up_by_others();
-        self.stderr
-            .lines()
-            .filter(|line| Some(*line) != held_up)
-            .map(|line| format!("{line}\n"))
-            .collect()
-    }
-
-    /// The line that says that others kept the generator from a processor, if that is all that speaks against the run.
-    fn held_up_by_others(&self) -> Option<&str> {
-        let limited = "NOT VALID: generator-limited";
-        let is_limited = |line: &&str| {
-            line.strip_prefix("plimsoll: ").is_some_and(|line| line.starts_with(limited))
-        };
-        if let Some(line) = self.stderr.lines().rev().find(is_limited) {
-            return takes_a_processor(line).then_some(line);
-        }
-        // `report` prints the page of the run, and nothing on stderr.
-        let first = self.stdout.lines().next()?;
-        let text = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_page = first.starts_with("Result ") && first.contains(limited);
-        (is_page && takes_a_processor(&text)).then_some(first)
-    }
-}
-
-/// Whether a reason of a verdict names somebody else who had the generator's processor.
-pub fn takes_a_processor(reason: &str) -> bool {
-    let others = [
-        "other programs had its core",
-        "it waited for a processor",
-        "the hypervisor ran other machines",
-        "a CPU quota held it back",
-    ];
-    others.iter().any(|one| reason.contains(one))
 }
 
 /// An embedded target in a process of its own; killed when dropped.

@@ -13,6 +13,7 @@ use plimsoll_core::units::Span;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_decide::pilot::{self, Memory, Second};
 use plimsoll_job::usage::usage;
+use plimsoll_record::RunRecord;
 use plimsoll_record::ab::AbPlan;
 
 /// Added where the budget is too small for blocks of the length that the relaxation asks for.
@@ -65,11 +66,7 @@ pub fn fly(blocks: &Blocks, arm: &Arm, length_s: f64, seed: u64) -> Result<Optio
     let took_s = now_ns().saturating_sub(begun_ns) as f64 / 1e9;
     let record = measured.record.as_deref();
     let is_here = record.is_some_and(|record| record.target.same_host);
-    let is_limited = record.is_some_and(|record| {
-        let rate = &record.rate;
-        record.verdict.kind == VerdictKind::GeneratorLimited
-            && rate.achieved_per_s < SENT_LEAST * rate.offered_per_s
-    });
+    let is_limited = record.is_some_and(is_limited);
     let per_s = record.map(|record| record.rate.achieved_per_s).filter(|per_s| *per_s > 0.0);
     let whole_s = if blocks.kind.whole_seconds() { length_s.ceil() } else { length_s };
     Ok(Some(match blocks.length {
@@ -79,6 +76,12 @@ pub fn fly(blocks: &Blocks, arm: &Arm, length_s: f64, seed: u64) -> Result<Optio
             Seen { memory: memory(&seconds), around_s, is_here, is_limited, per_s }
         }
     }))
+}
+
+fn is_limited(record: &RunRecord) -> bool {
+    let rate = &record.rate;
+    record.verdict.kind == VerdictKind::GeneratorLimited
+        && rate.achieved_per_s < SENT_LEAST * rate.offered_per_s
 }
 
 fn is_whole(blocks: &Blocks) -> bool {
@@ -102,6 +105,13 @@ pub fn asked(kind: Kind, length: Length, words: &[String]) -> Result<(Option<f64
     Ok((read(kind.length_flag())?, warmup))
 }
 
+/// Time that a pair takes beside its blocks, as far as these pilots show it, s.
+#[must_use]
+pub fn around_s(seen: &[Seen], at_once: bool) -> f64 {
+    let in_turn_s = seen.iter().map(|seen| seen.around_s).sum::<f64>();
+    if at_once { in_turn_s / 2.0 } else { in_turn_s }
+}
+
 /// Plans the blocks for the rest of the time.
 #[must_use]
 pub fn planned(
@@ -111,8 +121,7 @@ pub fn planned(
     (left_s, quantile): (f64, f64),
     at_once: bool,
 ) -> AbPlan {
-    let around_s = seen[0].around_s + seen[1].around_s;
-    let around_s = if at_once { around_s / 2.0 } else { around_s };
+    let around_s = around_s(seen, at_once);
     if blocks.length == Length::Whole {
         return AbPlan {
             block_s: None,
@@ -167,6 +176,21 @@ fn reason(asked_s: Option<f64>, discard_s: Option<f64>, sides: &[Memory]) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_report::samples;
+
+    /// Other programs may delay a generator that sends all that was asked: then its blocks end in time.
+    #[test]
+    fn a_pilot_is_limited_where_less_was_sent_than_asked() {
+        let mut record = samples::good();
+        record.verdict.kind = VerdictKind::GeneratorLimited;
+        record.rate.offered_per_s = 100.0;
+        for (achieved_per_s, limited) in [(100.0, false), (97.0, false), (50.0, true)] {
+            record.rate.achieved_per_s = achieved_per_s;
+            assert_eq!(is_limited(&record), limited, "{achieved_per_s}");
+        }
+        record.verdict.kind = VerdictKind::Valid;
+        assert!(!is_limited(&record));
+    }
 
     #[test]
     fn asked_times_are_read_from_the_job() {

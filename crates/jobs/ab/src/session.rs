@@ -211,9 +211,9 @@ fn pilots(
         let Some(found) = pilot::fly(blocks, arm, length_s, own)? else { return Ok(None) };
         seen[side] = found;
         // The other pilot would take as long, and change nothing: that time alone leaves no room for pairs.
-        let (left_s, at_once) = (wish.budget_s - since_s(begun_ns), wish.halves.is_some());
-        let around_s = if at_once { found.around_s / 2.0 } else { found.around_s };
-        if found.is_limited && left_s < PAIRS_LEAST as f64 * around_s {
+        let left_s = wish.budget_s - since_s(begun_ns);
+        let least_s = PAIRS_LEAST as f64 * pilot::around_s(&seen[..=side], wish.halves.is_some());
+        if found.is_limited && left_s < least_s {
             return Err(limited(arm, &found));
         }
     }
