@@ -411,6 +411,10 @@ fn limits_schemes_and_times_of_other_commands() {
         ),
         (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--confidence", "100"], "such as 95%"),
         (&["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--rate", "10"], "--start-rate"),
+        (
+            &["seek", "http://127.0.0.1:1/", "--slo", "p95=1s", "--max-rate", "0"],
+            "--max-rate must be above 0",
+        ),
     ] {
         refused(place.run(args), word);
     }

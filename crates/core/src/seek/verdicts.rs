@@ -162,9 +162,10 @@ impl Search<'_> {
     }
 
     fn why_infeasible(&self) -> String {
-        let broke = |seen: &&Stretch| self.excess(&seen.counts) > 1.0;
-        let lowest =
-            self.curve.iter().filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+        let broke = |seen: &Stretch| self.excess(&seen.counts) > 1.0;
+        // As in the table of rates: a rate that was offered twice has one figure.
+        let all = self.curve_by_rate().into_iter();
+        let lowest = all.filter(broke).min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
         let Some(seen) = lowest else { return "the limits do not hold at any rate".to_owned() };
         let (excess, at) = self.goal.excess(&seen.counts);
         let limit = &self.goal.limits[at];
@@ -323,6 +324,23 @@ fn what_happened(limit: &Limit, at: usize, counts: &Window) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seek::made::{Made, goal};
+
+    /// The page has one row for a rate that was offered twice, and the reason names the figure of that row.
+    #[test]
+    fn the_reason_has_the_figures_of_the_table() {
+        let (goal, mut observe) = (goal(300.0), |_: &_| ());
+        let mut plant = Made::new(|_| (160.0, 200.0));
+        let mut search = Search::new(&mut plant, &goal, &mut observe);
+        let stretch = |(scheduled, failed)| {
+            let mut counts = Window { scheduled, failed, ..Window::default() };
+            counts.late[0] = failed;
+            Stretch { rate_per_s: 8.0, counts, seconds: scheduled as f64 / 8.0, at_s: 0.0 }
+        };
+        search.curve = [(30, 2), (10, 1)].map(stretch).to_vec();
+        let reason = search.why_infeasible();
+        assert!(reason.contains("at 8.00/s already, where 7.5 % of the requests fail"), "{reason}");
+    }
 
     /// Of 1,000 requests 100 are of the class that the second limit judges: 30 of them are late, and they take 90 ms; the
     /// others take 10 ms. 40 requests fail.

@@ -160,10 +160,14 @@ struct Task {
 
 impl SeekArgs {
     fn check(&self) -> Result<()> {
+        if self.max_rate.per_s <= 0.0 {
+            return Err(usage("--max-rate must be above 0 requests per second"));
+        }
         if !(self.start_rate.per_s > 0.0 && self.start_rate <= self.max_rate) {
-            return Err(usage(
-                "--start-rate: use a rate above 0 and at most --max-rate, in requests per second",
-            ));
+            return Err(usage(format!(
+                "--start-rate: use a rate above 0 and at most --max-rate, which is {}/s",
+                self.max_rate.per_s
+            )));
         }
         Ok(())
     }
