@@ -9,7 +9,7 @@ BENCH_TOOLS := chromium:chromium nginx:nginx-light wrk:wrk h2load:nghttp2-client
 DIST_TOOLS  := python3:python3-venv cc:gcc readelf:binutils git:git
 CHECK_TOOLS := $(DIST_TOOLS) skopeo:skopeo umoci:umoci dpkg:dpkg rpm:rpm zsh:zsh fish:fish man:man-db groff:groff unshare:util-linux curl:curl
 
-.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk fleet-simulate fleet-scale
+.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo ab-late-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk fleet-simulate fleet-scale
 
 all: build
 
@@ -82,6 +82,10 @@ history-zoo:
 # docs/ab-error-rates.md.
 ab-zoo:
 	$(CARGO) run --release --locked --package plimsoll-zoo -- ab $(or $(SESSIONS),1000) --page docs/ab-error-rates.md
+
+# The same where the generator is late, by chance or on one side more; about half an hour on two cores.
+ab-late-zoo:
+	$(CARGO) run --release --locked --package plimsoll-zoo -- ab $(or $(SESSIONS),1000) --late --page docs/ab-error-rates.md
 
 # How often the interval of a percentile of one run holds the true one, on virtual time; about half an hour on two cores. Writes
 # its table into docs/intervals.md.

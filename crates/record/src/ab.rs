@@ -104,6 +104,10 @@ pub struct AbGenerator {
     pub is_judged: bool,
     /// True if the generator was the limit, so that nothing is claimed.
     pub is_limit: bool,
+    /// True if its own delays might have shaped the times, and were small beside them: answers on percentiles and the mean are at equal
+    /// delays of both sides, none is "same", and there is no other answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_late: bool,
     /// Blocks that were judged.
     pub blocks: u64,
     /// Blocks among them in which the generator had no processor or no time left.
@@ -201,6 +205,10 @@ pub struct AbPair {
     pub a: Vec<Option<f64>>,
     /// Values of B's block.
     pub b: Vec<Option<f64>>,
+    /// Mean delay that the generator added to a request of A's block and of B's, in mean response times of the pair; a delay counts for at
+    /// most one of them. Null if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<(f64, f64)>,
     /// Reason why the pair was left out; empty if it counts.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub left_out: String,

@@ -11,6 +11,7 @@
 //! * "Same" is two one-sided tests against the margin (Schuirmann 1987), each at half the error: the interval printed beside
 //!   such a claim is within the margin.
 
+pub mod at_equal;
 pub mod failures;
 pub mod looks;
 pub mod sign_flip;
@@ -195,6 +196,17 @@ impl Pairs {
         self.closed = true;
     }
 
+    /// Returns the same comparison, with the same looks, of other log ratios: a row for each pair, as [`Pairs::add`] takes it.
+    #[must_use]
+    pub fn again(&self, rows: &[Vec<Option<f64>>]) -> Self {
+        let mut other = Self::new(self.terms, self.metrics.clone());
+        rows.iter().for_each(|row| other.add(row));
+        if self.closed {
+            other.close();
+        }
+        other
+    }
+
     /// Returns true if there is nothing more to add: the last pair was at a look and each metric has its answer, or the
     /// maximum is reached, or the comparison was closed.
     #[must_use]
@@ -202,6 +214,12 @@ impl Pairs {
         self.closed
             || self.pairs >= self.terms.pairs_most
             || self.looked && self.findings().iter().all(|finding| finding.kind != Kind::CannotTell)
+    }
+
+    /// Returns true if a look followed the last pair, or the comparison was closed: only then claims can be new.
+    #[must_use]
+    pub fn has_looked(&self) -> bool {
+        self.looked || self.closed
     }
 
     /// Returns the number of pairs so far, with those in which metrics are missing.

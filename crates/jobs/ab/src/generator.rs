@@ -4,13 +4,15 @@
 //! out only if its generator had no processor or no time left. Whether the generator's own delays shaped the times is judged over
 //! all blocks of a side together, by the rules of a run of that length.
 
-use crate::measured::Measured;
-use plimsoll_core::histogram::Histogram;
-use plimsoll_core::interval::{ClassPart, Interval};
+use crate::late::{are_small, differences};
+use crate::measured::{Measured, totals};
+use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::LoadModel;
-use plimsoll_core::verdict::{ConnectionLimit, Evidence, Health, Verdict, VerdictKind, judge};
-use plimsoll_record::RunRecord;
-use plimsoll_record::ab::AbGenerator;
+use plimsoll_core::verdict::{
+    ConnectionLimit, Evidence, Health, Verdict, VerdictKind, is_merely_late, judge,
+};
+use plimsoll_decide::pairs::at_equal::is_one_sided;
+use plimsoll_record::ab::{AbGenerator, AbPair};
 use plimsoll_report::assemble::rates;
 
 /// Share of a block for which the process may be kept from a processor; that of a run.
@@ -69,36 +71,6 @@ pub fn block_limit(measured: &Measured) -> Option<String> {
     None
 }
 
-/// Decodes a histogram of a record; an empty one if it has none.
-fn histogram(record: &RunRecord, name: &str) -> Histogram {
-    let text = record.histograms.get(name);
-    text.and_then(|text| Histogram::decode(text).ok()).unwrap_or_default()
-}
-
-/// The measurements of a record, all classes in one.
-fn totals(record: &RunRecord) -> Interval {
-    let mut all = ClassPart { ledger: record.ledger, ..ClassPart::default() };
-    for name in &record.class_names {
-        all.response.merge(&histogram(record, &format!("{name}/response")));
-        all.service.merge(&histogram(record, &format!("{name}/service")));
-        all.failed.merge(&histogram(record, &format!("{name}/failed")));
-    }
-    let mut totals = Interval::new(1);
-    totals.to_ns = (record.duration_s * 1e9) as u64;
-    totals.ledger = record.ledger;
-    totals.counters = record.counters;
-    totals.lag = histogram(record, "lag");
-    totals.delays.receive = histogram(record, "receive-lag");
-    totals.delays.send = histogram(record, "send");
-    totals.delays.starved = histogram(record, "starved");
-    totals.delays.connection = histogram(record, "connection-wait");
-    totals.delays.disturbed = record.generator.disturbed;
-    totals.unserved = histogram(record, "unserved");
-    totals.statuses.clone_from(&record.statuses);
-    totals.classes[0] = all;
-    totals
-}
-
 impl Side {
     /// Adds a block.
     pub fn add(&mut self, measured: &Measured) {
@@ -140,6 +112,10 @@ impl Side {
         if self.by_connections.0 as f64 > LEFT_OUT_MOST * self.blocks as f64 {
             return self.by_connections.1.clone();
         }
+        Some(judge(&self.evidence()))
+    }
+
+    fn evidence(&self) -> Evidence<'_> {
         let totals = &self.totals;
         let model = self.model.as_ref();
         let mut evidence = Evidence::of(totals);
@@ -151,13 +127,25 @@ impl Side {
         evidence.threads = self.threads.max(1);
         evidence.connections = ConnectionLimit::Grown;
         evidence.health = self.health;
-        Some(judge(&evidence))
+        evidence
+    }
+
+    /// Returns true if nothing but delays made the generator the limit, and they are small beside the response times. Only an open load
+    /// goes on as planned meanwhile.
+    fn is_merely_late(&self) -> bool {
+        let is_open = self.model.as_ref().is_some_and(LoadModel::is_open);
+        is_open && is_merely_late(&self.evidence()) && are_small(&self.totals)
     }
 }
 
 /// Judges the generator of the whole comparison.
 #[must_use]
-pub fn judged(sides: &[Side; 2], blocks: u64, limited: u64, are_generators: bool) -> AbGenerator {
+pub fn judged(
+    sides: &[Side; 2],
+    (blocks, limited): (u64, u64),
+    pairs: &[AbPair],
+    are_generators: bool,
+) -> AbGenerator {
     if are_generators || blocks == 0 {
         let reason = if are_generators {
             "the generators are compared, so that neither is judged"
@@ -185,21 +173,60 @@ pub fn judged(sides: &[Side; 2], blocks: u64, limited: u64, are_generators: bool
              of its own, a lower rate, or another machine"
         );
     }
-    for (letter, verdict) in ['A', 'B'].iter().zip(verdicts.into_iter().flatten()) {
+    for ((letter, side), verdict) in ['A', 'B'].into_iter().zip(sides).zip(verdicts) {
+        let Some(verdict) = verdict else { continue };
         let is_limit =
             matches!(verdict.kind, VerdictKind::GeneratorLimited | VerdictKind::ConnectionLimited);
-        if is_limit && !found.is_limit {
+        if !is_limit || found.is_limit {
+            continue;
+        }
+        let first = verdict.reasons.into_iter().next().unwrap_or_default();
+        if verdict.kind == VerdictKind::GeneratorLimited && side.is_merely_late() {
+            if !found.is_late {
+                found.reason = late(letter, &first);
+            }
+            found.is_late = true;
+        } else {
             found.is_limit = true;
-            let first = verdict.reasons.into_iter().next().unwrap_or_default();
             found.reason = format!("over all blocks of {letter}: {first}");
         }
     }
+    if found.is_late && !found.is_limit {
+        one_sided(&mut found, pairs);
+    }
+    found.is_late &= !found.is_limit;
     found
+}
+
+/// Delays that one side has more of are the limit: they could be taken for a difference of the targets.
+fn one_sided(found: &mut AbGenerator, pairs: &[AbPair]) {
+    let (delays, differences) = differences(pairs);
+    if !is_one_sided(&differences) {
+        return;
+    }
+    let mean = |side: fn(&(f64, f64)) -> f64| {
+        delays.iter().map(side).sum::<f64>() * 100.0 / delays.len() as f64
+    };
+    found.is_limit = true;
+    found.reason = format!(
+        "its delays were {:.1} % of a response time for A and {:.1} % for B, more than chance explains; give it a core of its own, \
+         more --threads or another machine",
+        mean(|both| both.0),
+        mean(|both| both.1)
+    );
+}
+
+fn late(letter: char, reason: &str) -> String {
+    format!(
+        "its delays hit both sides, and each percentile is compared at equal delays; they pull a ratio towards 1, so nothing is \
+         called the same; over all blocks of {letter}, in the worst case, {reason}"
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_core::schedule::Arrivals;
     use plimsoll_report::samples;
 
     fn block(busy: f64, starved: f64) -> Measured {
@@ -225,11 +252,47 @@ mod tests {
             }
             side
         };
-        let fine = judged(&[side(0.2), side(0.2)], 20, 2, false);
+        let fine = judged(&[side(0.2), side(0.2)], (20, 2), &[], false);
         assert!(fine.is_judged && !fine.is_limit, "{fine:?}");
-        assert!(judged(&[side(0.2), side(0.2)], 20, 3, false).is_limit);
-        let limited = judged(&[side(0.2), side(0.99)], 20, 0, false);
+        assert!(judged(&[side(0.2), side(0.2)], (20, 3), &[], false).is_limit);
+        let limited = judged(&[side(0.2), side(0.99)], (20, 0), &[], false);
         assert!(limited.is_limit && limited.reason.contains("over all blocks of B"), "{limited:?}");
-        assert!(!judged(&[side(0.99), side(0.99)], 20, 20, true).is_limit);
+        assert!(!judged(&[side(0.99), side(0.99)], (20, 20), &[], true).is_limit);
+    }
+
+    /// A thousand requests of 10 ms, of which 600 were sent behind a stall of this length.
+    fn late_side(lag_ns: u64, arrivals: Arrivals) -> Side {
+        let mut totals = Interval::new(1);
+        (totals.ledger.scheduled, totals.ledger.sent, totals.ledger.ok) = (1_000, 1_000, 1_000);
+        totals.classes[0].response.record_many(10_000_000, 1_000);
+        totals.classes[0].service.record_many(10_000_000, 1_000);
+        totals.lag.record_many(lag_ns, 600);
+        totals.delays.disturbed = 600;
+        let model = Some(LoadModel::Open { rate_per_s: 100.0, arrivals });
+        let health = Health { busy: 0.2, ..Health::default() };
+        Side { totals, measured_s: 10.0, model, health, threads: 1, blocks: 10, ..Side::default() }
+    }
+
+    #[test]
+    fn delays_that_hit_both_sides_alike_are_no_limit_and_those_of_one_side_are() {
+        let sides = |lag_ns| [0, 1].map(|_| late_side(lag_ns, Arrivals::Poisson));
+        let pairs = |of_b: f64| -> Vec<AbPair> {
+            let delays = |at: u32| (0.1, of_b + 0.01 * (f64::from(at % 5) - 2.0));
+            (0..20).map(|at| AbPair { delays: Some(delays(at)), ..AbPair::default() }).collect()
+        };
+        let alike = judged(&sides(1_000_000), (20, 0), &pairs(0.1), false);
+        assert!(alike.is_late && !alike.is_limit, "{alike:?}");
+        assert_eq!(alike.a, Some(VerdictKind::GeneratorLimited));
+        assert!(alike.reason.contains("equal delays"), "{alike:?}");
+        let of_b = judged(&sides(1_000_000), (20, 0), &pairs(0.12), false);
+        assert!(of_b.is_limit && !of_b.is_late, "{of_b:?}");
+        assert!(of_b.reason.contains("10.0 % of a response time for A and 12.0 % for B"));
+        // Nearly half of each response time is the generator's.
+        assert!(judged(&sides(8_000_000), (20, 0), &pairs(0.1), false).is_limit);
+        // More blocks than a tenth had no processor.
+        assert!(judged(&sides(1_000_000), (20, 3), &pairs(0.1), false).is_limit);
+        let mut closed = sides(1_000_000);
+        closed[0].model = None;
+        assert!(judged(&closed, (20, 0), &pairs(0.1), false).is_limit);
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use plimsoll_core::histogram::Histogram;
-use plimsoll_core::interval::Interval;
+use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_record::RunRecord;
 use plimsoll_report::journal;
 use std::path::Path;
@@ -121,6 +121,37 @@ pub fn quantile_ms(measured: &Measured, quantile: f64) -> Option<f64> {
         return (due > 0.0 && latest > 0).then_some(latest as f64 / 1e6);
     }
     Some(times.quantile_ns(wanted) as f64 / 1e6)
+}
+
+/// Decodes a histogram of a record; an empty one if it has none.
+fn histogram(record: &RunRecord, name: &str) -> Histogram {
+    let text = record.histograms.get(name);
+    text.and_then(|text| Histogram::decode(text).ok()).unwrap_or_default()
+}
+
+/// The measurements of a record, all classes in one.
+#[must_use]
+pub fn totals(record: &RunRecord) -> Interval {
+    let mut all = ClassPart { ledger: record.ledger, ..ClassPart::default() };
+    for name in &record.class_names {
+        all.response.merge(&histogram(record, &format!("{name}/response")));
+        all.service.merge(&histogram(record, &format!("{name}/service")));
+        all.failed.merge(&histogram(record, &format!("{name}/failed")));
+    }
+    let mut totals = Interval::new(1);
+    totals.to_ns = (record.duration_s * 1e9) as u64;
+    totals.ledger = record.ledger;
+    totals.counters = record.counters;
+    totals.lag = histogram(record, "lag");
+    totals.delays.receive = histogram(record, "receive-lag");
+    totals.delays.send = histogram(record, "send");
+    totals.delays.starved = histogram(record, "starved");
+    totals.delays.connection = histogram(record, "connection-wait");
+    totals.delays.disturbed = record.generator.disturbed;
+    totals.unserved = histogram(record, "unserved");
+    totals.statuses.clone_from(&record.statuses);
+    totals.classes[0] = all;
+    totals
 }
 
 /// Reads the record that a block left.

@@ -117,6 +117,7 @@ pub(crate) fn method(ab: &AbResult) -> Vec<(&'static str, String)> {
     let text = match (generator.is_judged, generator.is_limit) {
         // The verdict has the reason.
         (true, true) => format!("the limit; {counts}"),
+        (true, false) if generator.is_late => format!("late; {counts}; {}", generator.reason),
         (true, false) => format!("not the limit; {counts}; {}", generator.reason),
         (false, _) => generator.reason.clone(),
     };

@@ -4,6 +4,7 @@ use crate::arms::Arm;
 use crate::flags::AbArgs;
 use crate::generator::judged;
 use crate::jobs::Kind;
+use crate::late::is_of_times;
 use crate::metrics::Metric;
 use crate::pilot::Seen;
 use crate::session::{Done, ERRORS, Wish};
@@ -71,16 +72,21 @@ pub fn header(args: &AbArgs, arms: &[Arm; 2], folder: Option<&RunFolder>) -> Rec
 /// The result of a comparison.
 #[must_use]
 pub fn result(args: &AbArgs, kind: Kind, arms: &[Arm; 2], wish: &Wish, done: &Done) -> AbResult {
-    let generator = judged(&done.sides, done.blocks.0, done.blocks.1, !is_judged(kind, args));
-    let findings = done.decision.findings();
+    let generator = judged(&done.sides, done.blocks, &done.pairs, !is_judged(kind, args));
+    let is_free = !generator.is_limit && !generator.is_late;
+    let late = done.late.as_ref().filter(|_| generator.is_late);
+    let findings = late.unwrap_or(&done.decision).findings();
     let mut findings = findings.iter();
     let mut shown: Vec<AbMetric> = Vec::new();
     for (index, metric) in wish.metrics.iter().enumerate() {
         let base = base(metric, index, done);
         shown.push(match (metric.is_named, metric.name == ERRORS) {
-            (true, true) => of_failures(base, done, wish, generator.is_limit),
+            (true, true) => of_failures(base, done, wish, !is_free),
             (true, false) => match findings.next() {
-                Some(finding) => answered(base, finding, done, generator.is_limit),
+                Some(finding) if generator.is_late && is_of_times(&metric.name) => {
+                    never_the_same(answered(base, finding, done, false))
+                }
+                Some(finding) => answered(base, finding, done, !is_free),
                 None => base,
             },
             (false, _) => only_shown(base, index, done, args.error.0),
@@ -90,7 +96,14 @@ pub fn result(args: &AbArgs, kind: Kind, arms: &[Arm; 2], wish: &Wish, done: &Do
     let rule = |rule: &Rule| AbRule {
         rule: rule.to_string(),
         judged: match shown.iter().find(|metric| metric.name == rule.metric) {
-            Some(metric) if !generator.is_limit => judged_as(rule.judge(claimed(metric)), metric),
+            Some(metric) if is_free => judged_as(rule.judge(claimed(metric)), metric),
+            // What holds may differ by more, as delays on both sides pull a ratio towards 1.
+            Some(metric) if generator.is_late => {
+                match judged_as(rule.judge(claimed(metric)), metric) {
+                    AbJudged::Fails => AbJudged::Fails,
+                    _ => AbJudged::CannotTell,
+                }
+            }
             _ => AbJudged::CannotTell,
         },
     };
@@ -235,6 +248,18 @@ fn answered(base: AbMetric, finding: &Finding, done: &Done, is_limited: bool) ->
         pairs_needed: finding.pairs_needed.filter(|_| is_open && !is_limited).map(|n| n as u64),
         reason: if is_open { reason } else { String::new() },
         ..base
+    }
+}
+
+/// Delays on both sides pull a ratio towards 1: what looks the same may differ by more.
+fn never_the_same(metric: AbMetric) -> AbMetric {
+    match metric.answer {
+        Some(AbAnswer::Same) => AbMetric {
+            answer: Some(AbAnswer::CannotTell),
+            reason: "delays of the generator make both sides look alike".to_owned(),
+            ..metric
+        },
+        _ => metric,
     }
 }
 

@@ -3,11 +3,13 @@
 use crate::arms::Arm;
 use crate::blocks::{Blocks, Ended, Order, Running};
 use crate::duet::{Half, set};
-use crate::generator::{Side, block_limit};
+use crate::generator::{Side, block_limit, judged};
 use crate::jobs::{Kind, Length};
-use crate::measured::{Measured, failures, value};
+use crate::late::{at_equal_delays, delays, is_of_times};
+use crate::measured::{Measured, value};
 use crate::metrics::Metric;
 use crate::pilot::{self, Seen};
+use crate::ratios::{count, log_ratio, shares};
 use crate::sought::{Limit, limit};
 use crate::steps::{self, APPROACH_PAIRS};
 use anyhow::Result;
@@ -99,6 +101,8 @@ pub struct Done {
     pub pairs: Vec<AbPair>,
     /// The decision on the named metrics.
     pub decision: Pairs,
+    /// The same at equal delays, if the generator was late at the last look.
+    pub late: Option<Pairs>,
     /// Log ratios of all metrics in the pairs that count.
     pub log_ratios: Vec<Vec<Option<f64>>>,
     /// Failed and sent requests of the pairs that count.
@@ -244,6 +248,7 @@ impl Done {
             planned,
             pairs: Vec::new(),
             decision: Pairs::new(terms, named.collect()),
+            late: None,
             log_ratios: vec![Vec::new(); wish.metrics.len()],
             counts: Vec::new(),
             sides: [Side::default(), Side::default()],
@@ -252,6 +257,12 @@ impl Done {
             failure: None,
             spent_s: 0.0,
         }
+    }
+}
+
+impl Done {
+    fn is_settled(&self) -> bool {
+        self.decision.settled() && self.late.as_ref().is_none_or(Pairs::settled)
     }
 }
 
@@ -278,7 +289,7 @@ impl Session<'_> {
             let is_settled = match self.wish.names_errors() {
                 // Errors are judged once, after a number of pairs that does not depend on them.
                 true => self.done.decision.pairs() >= self.done.planned,
-                false => self.done.decision.settled(),
+                false => self.done.is_settled(),
             };
             if is_settled {
                 self.done.ended = AbEnd::Settled;
@@ -286,13 +297,13 @@ impl Session<'_> {
             }
             if spent_s + self.done.plan.pair_s > self.wish.budget_s {
                 // The time is up whatever the pairs say.
-                self.done.decision.close();
+                self.close();
                 return;
             }
             match self.pair(spent_s) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.done.decision.close();
+                    self.close();
                     self.done.ended = AbEnd::Stopped;
                     return;
                 }
@@ -384,8 +395,9 @@ impl Session<'_> {
         let values = |side: usize| -> Vec<Option<f64>> {
             metrics.iter().map(|metric| value(&both[side], &metric.name)).collect()
         };
+        let (a, b) = (values(0), values(1));
         let mut pair =
-            AbPair { b_first, at_s, a: values(0), b: values(1), left_out: String::new() };
+            AbPair { b_first, at_s, a, b, delays: delays(both), left_out: String::new() };
         for (side, measured) in both.iter().enumerate() {
             self.done.sides[side].add(measured);
             self.done.blocks.0 += 1;
@@ -443,45 +455,31 @@ impl Session<'_> {
         }
         let decided: Vec<Option<f64>> = self.wish.decided().map(|index| ratios[index]).collect();
         self.done.decision.add(&decided);
+        self.look_again();
     }
-}
 
-fn count(measured: &Measured) -> Count {
-    failures(measured).map_or_else(Count::default, |(failed, sent)| Count { failed, sent })
-}
+    fn close(&mut self) {
+        self.done.decision.close();
+        self.look_again();
+    }
 
-fn log_ratio(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    let ratio = (b? / a?).ln();
-    ratio.is_finite().then_some(ratio)
-}
-
-/// Log ratio of the shares of failed requests, with half a failure more on each side (Haldane and Anscombe's correction), so that
-/// a block without a failure has one too.
-fn shares(both: &[Box<Measured>; 2]) -> Option<f64> {
-    let share = |measured: &Measured| {
-        let (failed, all) = failures(measured)?;
-        Some((failed as f64 + 0.5) / (all as f64 + 1.0))
-    };
-    log_ratio(share(&both[0]), share(&both[1]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_report::samples;
-
-    #[test]
-    fn blocks_without_failures_have_a_ratio_of_failures_too() {
-        let block = |failed: u64| {
-            let mut record = samples::good();
-            record.ledger.ok = 300 - failed;
-            record.ledger.failed.status = failed;
-            Box::new(Measured { record: Some(Box::new(record)), ..Measured::default() })
-        };
-        assert_eq!(shares(&[block(0), block(0)]), Some(0.0));
-        assert!((shares(&[block(0), block(7)]).unwrap() - 15f64.ln()).abs() < 1e-9);
-        assert_eq!(shares(&[Box::default(), block(7)]), None);
-        assert_eq!(log_ratio(Some(0.0), Some(1.0)), None);
-        assert_eq!(log_ratio(Some(2.0), Some(2.0)), Some(0.0));
+    /// After a look: if the generator was late, looks at the pairs at equal delays.
+    fn look_again(&mut self) {
+        let done = &mut self.done;
+        if !done.decision.has_looked() {
+            return;
+        }
+        let is_late =
+            judged(&done.sides, done.blocks, &done.pairs, self.blocks.are_generators).is_late;
+        done.late = is_late.then(|| {
+            let metrics = &self.wish.metrics;
+            let column = |index: usize| {
+                is_of_times(&metrics[index].name).then(|| &done.log_ratios[index][..])
+            };
+            let columns: Vec<_> = self.wish.decided().map(column).collect();
+            let counted = done.pairs.iter().filter(|pair| pair.left_out.is_empty());
+            let delays: Vec<_> = counted.map(|pair| pair.delays).collect();
+            at_equal_delays(&done.decision, &columns, &delays)
+        });
     }
 }

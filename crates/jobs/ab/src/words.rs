@@ -1,5 +1,6 @@
 //! Answers in words: what the page, the table and the list of runs say of a metric.
 
+use crate::result::LIMITED;
 use plimsoll_record::ab::{AbAnswer, AbMetric, AbResult};
 use plimsoll_report::number::{bytes, counted, percent, significant, time};
 
@@ -75,7 +76,8 @@ pub fn sentence(metric: &AbMetric, result: &AbResult) -> Option<String> {
         text += &format!(" ({})", metric.reason);
     }
     // Figures that are the generator's are not offered as the target's.
-    let figures = if result.generator.is_limit { None } else { interval(metric) };
+    let is_own = result.generator.is_limit || metric.reason == LIMITED;
+    let figures = if is_own { None } else { interval(metric) };
     if let (Some(ratio), Some(interval)) = (metric.ratio, figures) {
         text += &format!(", {} ({interval})", change(ratio));
     }

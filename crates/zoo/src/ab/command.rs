@@ -1,11 +1,12 @@
 //! `plimsoll-zoo ab`.
 
-use super::models;
+use super::late;
+use super::models::{self, Model};
 use super::table::{Row, markdown};
 use crate::page::refresh;
 use std::process::ExitCode;
 
-const USAGE: &str = "plimsoll-zoo ab [SESSIONS] [MODEL] [--first-seed N] [--page FILE]";
+const USAGE: &str = "plimsoll-zoo ab [SESSIONS] [MODEL] [--late] [--first-seed N] [--page FILE]";
 /// Sessions of a model, unless the command line has another number.
 const SESSIONS: u64 = 1_000;
 /// Seeds of the published tables begin here. The method was tuned on those below 6,000.
@@ -15,13 +16,19 @@ struct Arguments {
     sessions: u64,
     model: String,
     first_seed: u64,
+    is_late: bool,
     page: Option<String>,
 }
 
 impl Arguments {
     fn parse(given: &[String]) -> Result<Self, String> {
-        let mut parsed =
-            Self { sessions: SESSIONS, model: String::new(), first_seed: FIRST_SEED, page: None };
+        let mut parsed = Self {
+            sessions: SESSIONS,
+            model: String::new(),
+            first_seed: FIRST_SEED,
+            is_late: false,
+            page: None,
+        };
         let mut given = given.iter();
         let mut place = 0;
         while let Some(argument) = given.next() {
@@ -32,6 +39,7 @@ impl Arguments {
             };
             match (argument.as_str(), place) {
                 ("--first-seed", _) => parsed.first_seed = number(value()?)?,
+                ("--late", _) => parsed.is_late = true,
                 ("--page", _) => parsed.page = Some(value()?.clone()),
                 (flag, _) if flag.starts_with('-') => {
                     return Err(format!("unknown option '{flag}'"));
@@ -52,6 +60,9 @@ fn carry_out(arguments: &Arguments) -> Result<String, String> {
         let names: Vec<&str> = models::all().iter().map(|model| model.name).collect();
         return Err(format!("unknown model '{}'; expected {}", arguments.model, names.join(", ")));
     }
+    if arguments.is_late {
+        return late_generators(&chosen, arguments);
+    }
     let rows: Vec<Row> = chosen
         .into_iter()
         .map(|model| Row::of(model, arguments.sessions, arguments.first_seed))
@@ -64,6 +75,24 @@ fn carry_out(arguments: &Arguments) -> Result<String, String> {
     );
     if let Some(page) = &arguments.page {
         refresh(page, "ab-zoo", &text)?;
+    }
+    Ok(text)
+}
+
+/// The table of comparisons whose generator is late.
+fn late_generators(chosen: &[Model], arguments: &Arguments) -> Result<String, String> {
+    let each = |model: &Model| {
+        late::KINDS
+            .map(|kinds| late::Row::of(*model, kinds, arguments.sessions, arguments.first_seed))
+    };
+    let rows: Vec<late::Row> = chosen.iter().flat_map(each).collect();
+    let text = format!(
+        "`make ab-late-zoo`, {} sessions of each kind and model.\n\n{}",
+        arguments.sessions,
+        late::markdown(&rows)
+    );
+    if let Some(page) = &arguments.page {
+        refresh(page, "ab-late-zoo", &text)?;
     }
     Ok(text)
 }

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod command;
+pub mod late;
 pub mod machine;
 pub mod models;
 pub mod rivals;

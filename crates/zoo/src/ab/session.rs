@@ -16,7 +16,7 @@ const SEARCH: f64 = 2.0;
 /// Highest quantile that is compared: at a fixed rate, and of the limit of highest rates.
 const QUANTILES: (f64, f64) = (0.99, 0.95);
 /// Margin of "same".
-const MARGIN: f64 = 0.05;
+pub const MARGIN: f64 = 0.05;
 /// Family-wise error.
 pub const ERROR: f64 = 0.05;
 

@@ -27,11 +27,14 @@ pub struct Share {
 }
 
 impl Share {
-    fn of<T>(all: &[T], is: impl Fn(&T) -> bool) -> Self {
+    /// Counts those that have the property.
+    pub fn of<T>(all: &[T], is: impl Fn(&T) -> bool) -> Self {
         Self { count: all.iter().filter(|one| is(one)).count() as u64, of: all.len() as u64 }
     }
 
-    fn percent(self) -> f64 {
+    /// Returns the share in percent.
+    #[must_use]
+    pub fn percent(self) -> f64 {
         100.0 * self.count as f64 / self.of as f64
     }
 
@@ -145,7 +148,9 @@ impl Row {
     }
 }
 
-fn differs(finding: &Finding) -> bool {
+/// Returns true for a claim of a difference.
+#[must_use]
+pub fn differs(finding: &Finding) -> bool {
     matches!(finding.kind, Kind::Better | Kind::Worse)
 }
 
