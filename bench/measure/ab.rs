@@ -31,12 +31,18 @@ struct Row {
     /// Worse, better and same, for each metric.
     answers: [[u32; 3]; METRICS.len()],
     seconds: f64,
+    /// Sessions whose generator was late, and not the limit.
+    late: u32,
 }
 
 impl Row {
     fn add(&mut self, record: &Value) {
         self.sessions += 1;
-        self.limited += u32::from(record["verdict"]["kind"] == "generator-limited");
+        if record["verdict"]["kind"] == "generator-limited" {
+            let reason = record["ab"]["generator"]["reason"].as_str().unwrap_or_default();
+            self.limits(reason);
+        }
+        self.late += u32::from(record["ab"]["generator"]["is_late"] == true);
         self.seconds += record["ab"]["spent_s"].as_f64().unwrap_or_default();
         let mut has_claim = false;
         for metric in record["ab"]["metrics"].as_array().into_iter().flatten() {
@@ -52,6 +58,11 @@ impl Row {
         self.claims += u32::from(has_claim);
     }
 
+    fn limits(&mut self, reason: &str) {
+        self.limited += 1;
+        eprintln!("\rsession {}: {reason}", self.sessions);
+    }
+
     fn cells(&self, name: &str) -> Vec<String> {
         let mut cells = vec![name.to_owned(), self.sessions.to_string(), self.claims.to_string()];
         cells.extend(
@@ -59,6 +70,7 @@ impl Row {
                 format!("{worse} worse, {better} better, {same} same")
             }),
         );
+        cells.push(self.late.to_string());
         cells.push(self.limited.to_string());
         cells.push(format!("{:.0}", self.seconds / f64::from(self.sessions.max(1))));
         cells
@@ -147,6 +159,7 @@ fn section(bench: &Bench, name: &str, row: &Row, claims: Vec<Claim>, load: &str)
         "p50",
         "p95",
         "p99",
+        "late",
         "generator-limited",
         "mean time, s",
     ]);
@@ -191,7 +204,7 @@ fn sessions(
         // The pilot may have seen that already.
         if ended.code == Some(64) && ended.errors.contains("the generator was the limit") {
             row.sessions += 1;
-            row.limited += 1;
+            row.limits(ended.errors.trim());
             continue;
         }
         if !matches!(ended.code, Some(0 | 3)) {

@@ -108,6 +108,9 @@ pub struct AbGenerator {
     /// delays of both sides, none is "same", and there is no other answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_late: bool,
+    /// True if it was only late, and one side had more of its delays than chance explains: that is the limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_one_sided: bool,
     /// Blocks that were judged.
     pub blocks: u64,
     /// Blocks among them in which the generator had no processor or no time left.

@@ -207,7 +207,7 @@ fn one_sided(found: &mut AbGenerator, pairs: &[AbPair]) {
     let mean = |side: fn(&(f64, f64)) -> f64| {
         delays.iter().map(side).sum::<f64>() * 100.0 / delays.len() as f64
     };
-    found.is_limit = true;
+    (found.is_limit, found.is_one_sided) = (true, true);
     found.reason = format!(
         "its delays were {:.1} % of a response time for A and {:.1} % for B, more than chance explains; give it a core of its own, \
          more --threads or another machine",
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(alike.a, Some(VerdictKind::GeneratorLimited));
         assert!(alike.reason.contains("equal delays"), "{alike:?}");
         let of_b = judged(&sides(1_000_000), (20, 0), &pairs(0.12), false);
-        assert!(of_b.is_limit && !of_b.is_late, "{of_b:?}");
+        assert!(of_b.is_limit && of_b.is_one_sided && !of_b.is_late, "{of_b:?}");
         assert!(of_b.reason.contains("10.0 % of a response time for A and 12.0 % for B"));
         // Nearly half of each response time is the generator's.
         assert!(judged(&sides(8_000_000), (20, 0), &pairs(0.1), false).is_limit);

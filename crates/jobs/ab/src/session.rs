@@ -103,6 +103,8 @@ pub struct Done {
     pub decision: Pairs,
     /// The same at equal delays, if the generator was late at the last look.
     pub late: Option<Pairs>,
+    /// At the last look one side had more of its delays. More pairs may show that this was chance.
+    pub is_one_sided: bool,
     /// Log ratios of all metrics in the pairs that count.
     pub log_ratios: Vec<Vec<Option<f64>>>,
     /// Failed and sent requests of the pairs that count.
@@ -249,6 +251,7 @@ impl Done {
             pairs: Vec::new(),
             decision: Pairs::new(terms, named.collect()),
             late: None,
+            is_one_sided: false,
             log_ratios: vec![Vec::new(); wish.metrics.len()],
             counts: Vec::new(),
             sides: [Side::default(), Side::default()],
@@ -262,7 +265,9 @@ impl Done {
 
 impl Done {
     fn is_settled(&self) -> bool {
-        self.decision.settled() && self.late.as_ref().is_none_or(Pairs::settled)
+        let is_over = self.decision.pairs() >= self.planned;
+        let is_open = self.is_one_sided || self.late.as_ref().is_some_and(|late| !late.settled());
+        self.decision.settled() && (is_over || !is_open)
     }
 }
 
@@ -469,9 +474,9 @@ impl Session<'_> {
         if !done.decision.has_looked() {
             return;
         }
-        let is_late =
-            judged(&done.sides, done.blocks, &done.pairs, self.blocks.are_generators).is_late;
-        done.late = is_late.then(|| {
+        let generator = judged(&done.sides, done.blocks, &done.pairs, self.blocks.are_generators);
+        done.is_one_sided = generator.is_one_sided;
+        done.late = generator.is_late.then(|| {
             let metrics = &self.wish.metrics;
             let column = |index: usize| {
                 is_of_times(&metrics[index].name).then(|| &done.log_ratios[index][..])
@@ -483,3 +488,6 @@ impl Session<'_> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
