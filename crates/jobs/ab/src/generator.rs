@@ -12,6 +12,7 @@ use plimsoll_core::verdict::{
     ConnectionLimit, Evidence, Health, Verdict, VerdictKind, is_merely_late, judge,
 };
 use plimsoll_decide::pairs::at_equal::is_one_sided;
+use plimsoll_record::RunRecord;
 use plimsoll_record::ab::{AbGenerator, AbPair};
 use plimsoll_report::assemble::rates;
 
@@ -25,6 +26,10 @@ const SHORTEST_S: f64 = 0.1;
 const SUSPENDED_S: f64 = 0.1;
 /// Share of the blocks that may be left out before nothing is claimed.
 const LEFT_OUT_MOST: f64 = 0.1;
+/// The same under a fixed rate if others kept the generator from a processor, on both sides alike.
+const WITHHELD_MOST: f64 = 1.0 / 3.0;
+/// Standard errors that the numbers of such blocks of both sides may be apart by chance: 5 %.
+const APART: f64 = 1.96;
 
 /// All blocks of one side, added up.
 #[derive(Debug, Default)]
@@ -39,42 +44,57 @@ pub struct Side {
     model: Option<LoadModel>,
     threads: u32,
     blocks: u64,
+    left_out: LeftOut,
     /// Blocks in which the user's limit of connections was the limit, and the first verdict on one.
     by_connections: (u64, Option<Verdict>),
 }
 
-/// Returns why a block is left out, if it is.
-#[must_use]
-pub fn block_limit(measured: &Measured) -> Option<String> {
-    let record = measured.record.as_deref()?;
+/// Blocks that are left out.
+#[derive(Clone, Copy, Debug, Default)]
+struct LeftOut {
+    /// Those whose generator had no time or nothing else left.
+    own: u64,
+    /// Those in which others kept it from a processor.
+    outside: u64,
+}
+
+/// Reason why a block is left out.
+struct Reason {
+    text: String,
+    is_outside: bool,
+}
+
+fn block_limit(record: &RunRecord) -> Option<Reason> {
     let health = &record.generator.health;
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let own = |text: String| Some(Reason { text, is_outside: false });
     if record.counters.exhausted > 0 {
-        return Some("the generator had no descriptor, port or memory left".to_owned());
+        return own("the generator had no descriptor, port or memory left".to_owned());
     }
     if health.suspended_s > SUSPENDED_S {
-        return Some("the machine was suspended".to_owned());
+        return own("the machine was suspended".to_owned());
     }
     if record.verdict.kind == VerdictKind::Void {
-        return Some("its ledger does not balance".to_owned());
+        return own("its ledger does not balance".to_owned());
     }
     if record.duration_s < SHORTEST_S {
         return None;
     }
     if health.withheld() > WITHHELD {
         let share = percent(health.withheld());
-        return Some(format!("the generator was kept from a processor for {share} of the time"));
+        let text = format!("the generator was kept from a processor for {share} of the time");
+        return Some(Reason { text, is_outside: true });
     }
     if health.left() < LEFT {
-        return Some(format!("the generator was busy for {} of the time", percent(health.busy)));
+        return own(format!("the generator was busy for {} of the time", percent(health.busy)));
     }
     None
 }
 
 impl Side {
-    /// Adds a block.
-    pub fn add(&mut self, measured: &Measured) {
-        let Some(record) = measured.record.as_deref() else { return };
+    /// Adds a block; returns why it is left out, if it is.
+    pub fn add(&mut self, measured: &Measured) -> Option<String> {
+        let record = measured.record.as_deref()?;
         let (later, own_s) = (&record.generator.health, self.measured_s);
         self.totals.merge(&totals(record));
         let share = record.duration_s / (own_s + record.duration_s).max(1e-9);
@@ -101,6 +121,10 @@ impl Side {
             self.by_connections.0 += 1;
             self.by_connections.1.get_or_insert_with(|| record.verdict.clone());
         }
+        let limit = block_limit(record)?;
+        self.left_out.own += u64::from(!limit.is_outside);
+        self.left_out.outside += u64::from(limit.is_outside);
+        Some(limit.text)
     }
 
     /// Judges all blocks together; `None` if none has a record.
@@ -130,22 +154,21 @@ impl Side {
         evidence
     }
 
-    /// Returns true if nothing but delays made the generator the limit, and they are small beside the response times. Only an open load
-    /// goes on as planned meanwhile.
+    /// Only an open load goes on as planned while the generator is late.
+    fn is_open(&self) -> bool {
+        self.model.as_ref().is_some_and(LoadModel::is_open)
+    }
+
+    /// Returns true if nothing but delays made the generator the limit, and they are small beside the response times.
     fn is_merely_late(&self) -> bool {
-        let is_open = self.model.as_ref().is_some_and(LoadModel::is_open);
-        is_open && is_merely_late(&self.evidence()) && are_small(&self.totals)
+        self.is_open() && is_merely_late(&self.evidence()) && are_small(&self.totals)
     }
 }
 
 /// Judges the generator of the whole comparison.
 #[must_use]
-pub fn judged(
-    sides: &[Side; 2],
-    (blocks, limited): (u64, u64),
-    pairs: &[AbPair],
-    are_generators: bool,
-) -> AbGenerator {
+pub fn judged(sides: &[Side; 2], pairs: &[AbPair], are_generators: bool) -> AbGenerator {
+    let blocks = sides[0].blocks + sides[1].blocks;
     if are_generators || blocks == 0 {
         let reason = if are_generators {
             "the generators are compared, so that neither is judged"
@@ -158,7 +181,6 @@ pub fn judged(
     let mut found = AbGenerator {
         is_judged: true,
         blocks,
-        limited_blocks: limited,
         a: verdicts[0].as_ref().map(|verdict| verdict.kind),
         b: verdicts[1].as_ref().map(|verdict| verdict.kind),
         reason:
@@ -166,13 +188,7 @@ pub fn judged(
                 .to_owned(),
         ..AbGenerator::default()
     };
-    if limited as f64 > LEFT_OUT_MOST * blocks as f64 {
-        found.is_limit = true;
-        found.reason = format!(
-            "the generator had no processor or no time left in {limited} of {blocks} blocks, more than a tenth; give it a core \
-             of its own, a lower rate, or another machine"
-        );
-    }
+    left_out(&mut found, sides);
     for ((letter, side), verdict) in ['A', 'B'].into_iter().zip(sides).zip(verdicts) {
         let Some(verdict) = verdict else { continue };
         let is_limit =
@@ -183,7 +199,8 @@ pub fn judged(
         let first = verdict.reasons.into_iter().next().unwrap_or_default();
         if verdict.kind == VerdictKind::GeneratorLimited && side.is_merely_late() {
             if !found.is_late {
-                found.reason = late(letter, &first);
+                found.reason =
+                    late(&format!("over all blocks of {letter}, in the worst case, {first}"));
             }
             found.is_late = true;
         } else {
@@ -196,6 +213,37 @@ pub fn judged(
     }
     found.is_late &= !found.is_limit;
     found
+}
+
+/// Many blocks that are left out are a limit. Blocks without a processor say nothing of the others, which are judged by their delays, if they
+/// come by chance: few of them, or as many on both sides.
+fn left_out(found: &mut AbGenerator, sides: &[Side; 2]) {
+    let [a, b] = [0, 1].map(|side| sides[side].left_out);
+    let (own, outside) = (a.own + b.own, a.outside + b.outside);
+    let (limited, blocks) = (own + outside, found.blocks);
+    found.limited_blocks = limited;
+    let are_more_than = |count: u64, share: f64| count as f64 > share * blocks as f64;
+    if !are_more_than(limited, LEFT_OUT_MOST) {
+        return;
+    }
+    let apart = a.outside.abs_diff(b.outside) as f64;
+    let is_chance = apart <= APART * (outside as f64).sqrt();
+    let are_open = sides.iter().all(Side::is_open);
+    let counts =
+        format!("the generator had no processor or no time left in {limited} of {blocks} blocks");
+    let is_tolerated = are_open && is_chance && !are_more_than(own, LEFT_OUT_MOST);
+    if is_tolerated && !are_more_than(limited, WITHHELD_MOST) {
+        found.is_late = true;
+        found.reason = late(&format!(
+            "in {outside} of {blocks} blocks, which are left out, others kept it from a processor"
+        ));
+        return;
+    }
+    found.is_limit = true;
+    let most = if is_tolerated { "a third" } else { "a tenth" };
+    found.reason = format!(
+        "{counts}, more than {most}; give it a core of its own, a lower rate, or another machine"
+    );
 }
 
 /// Delays that one side has more of are the limit: they could be taken for a difference of the targets.
@@ -216,10 +264,10 @@ fn one_sided(found: &mut AbGenerator, pairs: &[AbPair]) {
     );
 }
 
-fn late(letter: char, reason: &str) -> String {
+fn late(reason: &str) -> String {
     format!(
         "its delays hit both sides, and each percentile is compared at equal delays; they pull a ratio towards 1, so nothing is \
-         called the same; over all blocks of {letter}, in the worst case, {reason}"
+         called the same; {reason}"
     )
 }
 
@@ -237,27 +285,59 @@ mod tests {
 
     #[test]
     fn a_block_without_time_left_is_left_out() {
-        assert_eq!(block_limit(&block(0.5, 0.1)), None);
-        assert!(block_limit(&block(0.99, 0.0)).unwrap().contains("busy for 99 %"));
-        assert!(block_limit(&block(0.1, 0.3)).unwrap().contains("from a processor for 30 %"));
-        assert_eq!(block_limit(&Measured::default()), None);
+        let limit = |block: &Measured| Side::default().add(block);
+        assert_eq!(limit(&block(0.5, 0.1)), None);
+        assert!(limit(&block(0.99, 0.0)).unwrap().contains("busy for 99 %"));
+        assert!(limit(&block(0.1, 0.3)).unwrap().contains("from a processor for 30 %"));
+        assert_eq!(limit(&Measured::default()), None);
+    }
+
+    /// Ten blocks, of which some had no time left, and some no processor.
+    fn side(busy: usize, starved: usize, load: &serde_json::Value) -> Side {
+        let mut side = Side::default();
+        for at in 0..10 {
+            let mut block = match at {
+                _ if at < busy => block(0.99, 0.0),
+                _ if at < busy + starved => block(0.1, 0.3),
+                _ => block(0.2, 0.0),
+            };
+            block.record.as_mut().unwrap().scenario = serde_json::json!({ "load": load });
+            side.add(&block);
+        }
+        side
     }
 
     #[test]
     fn many_such_blocks_or_a_limited_side_are_the_limit() {
-        let side = |busy| {
-            let mut side = Side::default();
-            for _ in 0..3 {
-                side.add(&block(busy, 0.0));
-            }
-            side
+        let closed = serde_json::Value::Null;
+        let of = |counts: [(usize, usize); 2]| {
+            let sides = counts.map(|(busy, starved)| side(busy, starved, &closed));
+            judged(&sides, &[], false)
         };
-        let fine = judged(&[side(0.2), side(0.2)], (20, 2), &[], false);
-        assert!(fine.is_judged && !fine.is_limit, "{fine:?}");
-        assert!(judged(&[side(0.2), side(0.2)], (20, 3), &[], false).is_limit);
-        let limited = judged(&[side(0.2), side(0.99)], (20, 0), &[], false);
-        assert!(limited.is_limit && limited.reason.contains("over all blocks of B"), "{limited:?}");
-        assert!(!judged(&[side(0.99), side(0.99)], (20, 20), &[], true).is_limit);
+        let fine = of([(1, 0), (1, 0)]);
+        assert!(fine.is_judged && !fine.is_limit && fine.limited_blocks == 2, "{fine:?}");
+        assert!(of([(2, 0), (1, 0)]).is_limit && of([(0, 2), (0, 1)]).is_limit);
+        let limited = judged(&[side(0, 0, &closed), side(10, 0, &closed)], &[], false);
+        assert!(limited.is_limit && limited.reason.contains("a tenth"), "{limited:?}");
+        assert!(!judged(&[side(10, 0, &closed), side(10, 0, &closed)], &[], true).is_limit);
+    }
+
+    #[test]
+    fn blocks_without_a_processor_are_left_out_where_both_sides_have_them() {
+        let open = serde_json::to_value(LoadModel::Open {
+            rate_per_s: 100.0,
+            arrivals: Arrivals::Poisson,
+        });
+        let open = open.unwrap();
+        let of = |counts: [(usize, usize); 2]| {
+            judged(&counts.map(|(busy, starved)| side(busy, starved, &open)), &[], false)
+        };
+        let both = of([(0, 3), (0, 2)]);
+        assert!(both.is_late && !both.is_limit && both.limited_blocks == 5, "{both:?}");
+        assert!(both.reason.contains("in 5 of 20 blocks"), "{both:?}");
+        assert!(of([(0, 6), (0, 0)]).is_limit, "one side has all of them");
+        assert!(of([(0, 4), (0, 4)]).reason.contains("more than a third"));
+        assert!(of([(3, 0), (0, 1)]).is_limit, "its own time is no chance");
     }
 
     /// A thousand requests of 10 ms, of which 600 were sent behind a stall of this length.
@@ -280,19 +360,17 @@ mod tests {
             let delays = |at: u32| (0.1, of_b + 0.01 * (f64::from(at % 5) - 2.0));
             (0..20).map(|at| AbPair { delays: Some(delays(at)), ..AbPair::default() }).collect()
         };
-        let alike = judged(&sides(1_000_000), (20, 0), &pairs(0.1), false);
+        let alike = judged(&sides(1_000_000), &pairs(0.1), false);
         assert!(alike.is_late && !alike.is_limit, "{alike:?}");
         assert_eq!(alike.a, Some(VerdictKind::GeneratorLimited));
         assert!(alike.reason.contains("equal delays"), "{alike:?}");
-        let of_b = judged(&sides(1_000_000), (20, 0), &pairs(0.12), false);
+        let of_b = judged(&sides(1_000_000), &pairs(0.12), false);
         assert!(of_b.is_limit && of_b.is_one_sided && !of_b.is_late, "{of_b:?}");
         assert!(of_b.reason.contains("10.0 % of a response time for A and 12.0 % for B"));
         // Nearly half of each response time is the generator's.
-        assert!(judged(&sides(8_000_000), (20, 0), &pairs(0.1), false).is_limit);
-        // More blocks than a tenth had no processor.
-        assert!(judged(&sides(1_000_000), (20, 3), &pairs(0.1), false).is_limit);
+        assert!(judged(&sides(8_000_000), &pairs(0.1), false).is_limit);
         let mut closed = sides(1_000_000);
         closed[0].model = None;
-        assert!(judged(&closed, (20, 0), &pairs(0.1), false).is_limit);
+        assert!(judged(&closed, &pairs(0.1), false).is_limit);
     }
 }

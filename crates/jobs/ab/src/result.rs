@@ -72,7 +72,7 @@ pub fn header(args: &AbArgs, arms: &[Arm; 2], folder: Option<&RunFolder>) -> Rec
 /// The result of a comparison.
 #[must_use]
 pub fn result(args: &AbArgs, kind: Kind, arms: &[Arm; 2], wish: &Wish, done: &Done) -> AbResult {
-    let generator = judged(&done.sides, done.blocks, &done.pairs, !is_judged(kind, args));
+    let generator = judged(&done.sides, &done.pairs, !is_judged(kind, args));
     let is_free = !generator.is_limit && !generator.is_late;
     let late = done.late.as_ref().filter(|_| generator.is_late);
     let findings = late.unwrap_or(&done.decision).findings();

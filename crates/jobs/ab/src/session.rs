@@ -3,7 +3,7 @@
 use crate::arms::Arm;
 use crate::blocks::{Blocks, Ended, Order, Running};
 use crate::duet::{Half, set};
-use crate::generator::{Side, block_limit, judged};
+use crate::generator::{Side, judged};
 use crate::jobs::{Kind, Length};
 use crate::late::{at_equal_delays, delays, is_of_times};
 use crate::measured::{Measured, value};
@@ -111,8 +111,6 @@ pub struct Done {
     pub counts: Vec<(Count, Count)>,
     /// All blocks of each side.
     pub sides: [Side; 2],
-    /// Blocks, and those in which the generator had no time left.
-    pub blocks: (u64, u64),
     /// The reason for the end.
     pub ended: AbEnd,
     /// The error of the block that could not be measured.
@@ -255,7 +253,6 @@ impl Done {
             log_ratios: vec![Vec::new(); wish.metrics.len()],
             counts: Vec::new(),
             sides: [Side::default(), Side::default()],
-            blocks: (0, 0),
             ended: AbEnd::Budget,
             failure: None,
             spent_s: 0.0,
@@ -404,13 +401,11 @@ impl Session<'_> {
         let mut pair =
             AbPair { b_first, at_s, a, b, delays: delays(both), left_out: String::new() };
         for (side, measured) in both.iter().enumerate() {
-            self.done.sides[side].add(measured);
-            self.done.blocks.0 += 1;
-            if let Some(limit) = block_limit(measured).filter(|_| !self.blocks.are_generators) {
-                self.done.blocks.1 += 1;
-                if pair.left_out.is_empty() {
-                    pair.left_out = format!("{}: {limit}", self.arms[side].letter);
-                }
+            let limit = self.done.sides[side].add(measured);
+            if let Some(limit) = limit.filter(|_| !self.blocks.are_generators)
+                && pair.left_out.is_empty()
+            {
+                pair.left_out = format!("{}: {limit}", self.arms[side].letter);
             }
         }
         if stepped == Some(None) && pair.left_out.is_empty() {
@@ -474,7 +469,7 @@ impl Session<'_> {
         if !done.decision.has_looked() {
             return;
         }
-        let generator = judged(&done.sides, done.blocks, &done.pairs, self.blocks.are_generators);
+        let generator = judged(&done.sides, &done.pairs, self.blocks.are_generators);
         done.is_one_sided = generator.is_one_sided;
         done.late = generator.is_late.then(|| {
             let metrics = &self.wish.metrics;
