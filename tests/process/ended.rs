@@ -86,7 +86,7 @@ fn first_reason(page: &str) -> String {
     why[..end].to_owned()
 }
 
-/// Whether a reason of a verdict names somebody else who had the generator's processor.
+/// Returns true if a reason of a verdict names another program or machine that had the generator's processor.
 pub fn takes_a_processor(reason: &str) -> bool {
     let others = [
         "other programs had its core",

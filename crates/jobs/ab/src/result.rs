@@ -83,7 +83,8 @@ pub fn result(args: &AbArgs, kind: Kind, arms: &[Arm; 2], wish: &Wish, done: &Do
         shown.push(match (metric.is_named, metric.name == ERRORS) {
             (true, true) => of_failures(base, done, wish, !is_free),
             (true, false) => match findings.next() {
-                Some(finding) if generator.is_late && is_of_times(&metric.name) => {
+                // Without a look at equal delays, as before the first one, there is no answer.
+                Some(finding) if late.is_some() && is_of_times(&metric.name) => {
                     never_the_same(answered(base, finding, done, false))
                 }
                 Some(finding) => answered(base, finding, done, !is_free),
