@@ -1,6 +1,7 @@
 //! `plimsoll ab`: what it claims, what it does not, and how each comparison can end.
 
 mod jobs;
+mod late;
 mod wrong;
 
 use crate::process::{Ended, Place, until};

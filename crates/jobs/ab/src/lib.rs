@@ -9,6 +9,7 @@
 //! assert!(command.parser().try_get_matches_from(words).is_ok());
 //! ```
 
+mod answers;
 mod arms;
 mod blocks;
 mod command;

@@ -485,4 +485,4 @@ impl Session<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

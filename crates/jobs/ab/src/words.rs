@@ -1,6 +1,6 @@
 //! Answers in words: what the page, the table and the list of runs say of a metric.
 
-use crate::result::LIMITED;
+use crate::answers::LIMITED;
 use plimsoll_record::ab::{AbAnswer, AbMetric, AbResult};
 use plimsoll_report::number::{bytes, counted, percent, significant, time};
 
