@@ -24,7 +24,7 @@ mod picture;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_report::sheet::Sheet;
+use plimsoll_report::sheet::{Section, Sheet};
 use ring::digest::{SHA256, digest};
 use std::fmt::Write as _;
 
@@ -73,10 +73,15 @@ fn page(sheet: &Sheet, attributes: &str, permitted: &str) -> String {
     out
 }
 
-/// Returns the inner markup of each section, with its id: what a live page replaces.
+/// Returns each section with its id in the page.
+pub fn sections(sheet: &Sheet) -> impl Iterator<Item = (String, &Section)> {
+    sheet.sections.iter().map(|section| (markup::id(&section.id), section))
+}
+
+/// Returns the inner markup of a section: what a live page replaces.
 #[must_use]
-pub fn sections(sheet: &Sheet) -> Vec<(String, String)> {
-    sheet.sections.iter().map(|section| (markup::id(&section.id), markup::inner(section))).collect()
+pub fn inner(section: &Section) -> String {
+    markup::inner(section)
 }
 
 fn header(sheet: &Sheet) -> String {

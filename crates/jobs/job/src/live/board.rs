@@ -11,7 +11,7 @@ use plimsoll_record::{RunRecord, Sink};
 use plimsoll_report::assemble::{Ending, RecordHeader, Tally, assemble};
 use plimsoll_report::forms::Forms;
 use plimsoll_report::sections::{Course, sheet};
-use plimsoll_report::sheet::Sheet;
+use plimsoll_report::sheet::{Section, Sheet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,33 +113,30 @@ impl Renderer {
         }
     }
 
-    /// Replaces large sections by what was sent before, unless it is their turn.
-    fn less_of(
-        &mut self,
-        sections: Vec<(String, String)>,
-        is_whole: bool,
-    ) -> Vec<(String, String)> {
+    /// The markup of each section; of a large one what was sent before, unless it is its turn.
+    fn sections(&mut self, sheet: &Sheet, is_whole: bool) -> Vec<(String, String)> {
         self.boards += 1;
         let is_turn = is_whole || self.boards % LARGE_EVERY == 1;
-        let choose = |(id, html): (String, String)| {
-            let html = match self.sent.get(&id) {
-                Some(sent) if !is_turn && html.len() > LARGE_BYTES => sent.clone(),
-                _ => html,
+        let sent = &mut self.sent;
+        let choose = |(id, section): (String, &Section)| {
+            let html = match sent.get(&id) {
+                Some(before) if !is_turn && before.len() > LARGE_BYTES => before.clone(),
+                _ => plimsoll_html::inner(section),
             };
-            self.sent.insert(id.clone(), html.clone());
+            sent.insert(id.clone(), html.clone());
             (id, html)
         };
-        sections.into_iter().map(choose).collect()
+        plimsoll_html::sections(sheet).map(choose).collect()
     }
 
     fn board(&mut self, sheet: &Sheet, is_wanted: bool) -> Board {
         let numbers = plimsoll_html::numbers(sheet);
-        let sections: Vec<&str> = sheet.sections.iter().map(|one| one.id.as_str()).collect();
+        let ids: Vec<&str> = sheet.sections.iter().map(|one| one.id.as_str()).collect();
         let plots: Vec<&str> = sheet.plots().map(|plot| plot.id.as_str()).collect();
         let mut board = Board {
-            structure: format!("{} {}", sections.join(" "), plots.join(" ")),
+            structure: format!("{} {}", ids.join(" "), plots.join(" ")),
             page: String::new(),
-            sections: self.less_of(plimsoll_html::sections(sheet), is_wanted),
+            sections: self.sections(sheet, is_wanted),
             plots: Plots {
                 arrays: numbers.arrays.into_iter().collect::<BTreeMap<_, _>>(),
                 definitions: numbers.definitions,
