@@ -243,6 +243,10 @@ impl Running {
         })
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.status_within(Duration::ZERO).is_some()
+    }
+
     fn status_within(&mut self, limit: Duration) -> Option<ExitStatus> {
         let until_ns = now_ns() + limit.as_nanos() as u64;
         loop {

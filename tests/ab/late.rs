@@ -1,59 +1,43 @@
-//! A generator whose processor others take for moments: it is late, and percentiles are compared at equal delays.
+//! A generator that stands still for moments: it is late, and percentiles are compared at equal delays.
 
-use super::{BLOCK, LONG, STEADY, answer, is_limited};
-use crate::process::{Place, Running};
+use super::{LONG, STEADY, answer, is_limited};
+use crate::process::{Ended, Place, Running};
 use crate::record::Record;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use rustix::process::{Pid, Signal, kill_process};
+use std::time::Duration;
 
-/// A thread that takes one processor for 5 ms, ten times a second, until it is dropped.
-struct Neighbour {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
+/// A block in which the generator is stopped several times.
+const BLOCK: [&str; 7] = ["load", "--rate", "100", "--duration", "400ms", "--warmup", "0s"];
 
-impl Neighbour {
-    fn on(cpu: usize) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            let mut own = CpuSet::new();
-            own.set(cpu);
-            sched_setaffinity(None, &own).unwrap();
-            while !seen.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(95));
-                let begun = Instant::now();
-                while begun.elapsed() < Duration::from_millis(5) {
-                    std::hint::spin_loop();
-                }
+/// Stops the generator of each block for 5 ms, some fifteen times a second, until the comparison ends.
+fn disturbed(mut comparison: Running) -> Ended {
+    while !comparison.has_ended() {
+        std::thread::sleep(Duration::from_millis(55));
+        let blocks =
+            comparison.descendants().into_iter().filter(|(_, line)| line.contains(" load "));
+        let blocks: Vec<Pid> = blocks.filter_map(|(pid, _)| Pid::from_raw(pid as i32)).collect();
+        // One that has just ended needs neither.
+        let signal = |signal: Signal| {
+            for pid in &blocks {
+                let _ = kill_process(*pid, signal);
             }
-        });
-        Self { stop, thread: Some(thread) }
+        };
+        signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(5));
+        signal(Signal::CONT);
     }
+    comparison.wait(LONG)
 }
 
-impl Drop for Neighbour {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
-
-/// Runs a comparison with generator, targets and neighbour on one processor.
+/// Compares two queues by a generator that is late; `None` if it was the limit.
 #[track_caller]
-fn beside_a_neighbour(place: &Place, services: [&str; 2], rules: &[&str]) -> Option<Record> {
-    let mask = sched_getaffinity(None).unwrap();
-    let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| mask.is_set(cpu)).unwrap();
-    let _neighbour = Neighbour::on(last);
+fn compare_late(services: [&str; 2], rules: &[&str]) -> Option<Record> {
+    let place = Place::quiet_for_long();
     let commands = services.map(|service| format!("plimsoll {STEADY}{service}"));
     let sides = ["--a-command", &commands[0], "--b-command", &commands[1], "--budget", "24s"];
-    let cpu = last.to_string();
-    let own = ["-c", &cpu, env!("CARGO_BIN_EXE_plimsoll"), "ab", "--json", "-", "--no-record"];
+    let own = ["ab", "--json", "-", "--no-record"];
     let words = [&own[..], &sides, rules, &["--"], &BLOCK].concat();
-    let ended = Running::start(place.program("taskset", words), b"").wait(LONG);
+    let ended = disturbed(place.start(words));
     let record = Record::of(&ended);
     record.expect_schema();
     if is_limited(&ended, &record) {
@@ -68,10 +52,9 @@ fn beside_a_neighbour(place: &Place, services: [&str; 2], rules: &[&str]) -> Opt
 }
 
 #[test]
-fn a_planted_difference_is_found_beside_a_busy_neighbour() {
-    let place = Place::quiet_for_long();
+fn a_planted_difference_is_found_by_a_late_generator() {
     let rules = ["--on", "p50,rate", "--fail-on", "p50>+5%", "--fail-on", "p50>+300%"];
-    let Some(record) = beside_a_neighbour(&place, ["20ms", "30ms"], &rules) else { return };
+    let Some(record) = compare_late(["12ms", "18ms"], &rules) else { return };
     assert_eq!(answer(&record, "p50"), "worse");
     assert_eq!(record.text("/ab/rules/0/judged"), "fails");
     // A rule that holds, and a metric that is no time, are not stated at equal delays.
@@ -80,10 +63,9 @@ fn a_planted_difference_is_found_beside_a_busy_neighbour() {
 }
 
 #[test]
-fn equal_sides_are_never_called_the_same_beside_a_busy_neighbour() {
-    let place = Place::quiet_for_long();
+fn equal_sides_are_never_called_the_same_by_a_late_generator() {
     let rules = ["--on", "p50", "--margin", "30%", "--fail-on", "p50>+30%"];
-    let Some(record) = beside_a_neighbour(&place, ["20ms", "20ms"], &rules) else { return };
+    let Some(record) = compare_late(["12ms", "12ms"], &rules) else { return };
     assert_eq!(answer(&record, "p50"), "cannot-tell");
     assert_eq!(record.text("/ab/rules/0/judged"), "cannot-tell");
 }
