@@ -67,10 +67,8 @@ pub fn header(args: &AbArgs, arms: &[Arm; 2], folder: Option<&RunFolder>) -> Rec
 pub fn result(args: &AbArgs, kind: Kind, arms: &[Arm; 2], wish: &Wish, done: &Done) -> AbResult {
     let generator = judged(&done.sides, &done.pairs, !is_judged(kind, args));
     let metrics = answers(wish, done, &generator, args.error.0);
-    let rule = |rule: &Rule| AbRule {
-        rule: rule.to_string(),
-        judged: ruled(rule, &metrics, &generator),
-    };
+    let rule =
+        |rule: &Rule| AbRule { rule: rule.to_string(), judged: ruled(rule, &metrics, &generator) };
     let left_out = done.pairs.iter().filter(|pair| !pair.left_out.is_empty()).count() as u64;
     AbResult {
         job: if kind == Kind::Command { "command".to_owned() } else { args.words[0].clone() },
