@@ -4,13 +4,14 @@ use super::{LONG, STEADY, answer, is_limited};
 use crate::process::{Ended, Place, Running};
 use crate::record::Record;
 use rustix::process::{Pid, Signal, kill_process};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A block in which the generator is stopped several times.
 const BLOCK: [&str; 7] = ["load", "--rate", "100", "--duration", "400ms", "--warmup", "0s"];
 
-/// Stops the generator of each block for 5 ms, some fifteen times a second, until the comparison ends.
+/// Stops the generator of each block for a twelfth of the time, some fifteen times a second, until the comparison ends.
 fn disturbed(mut comparison: Running) -> Ended {
+    let mut free_since = Instant::now();
     while !comparison.has_ended() {
         std::thread::sleep(Duration::from_millis(55));
         let blocks =
@@ -23,8 +24,9 @@ fn disturbed(mut comparison: Running) -> Ended {
             }
         };
         signal(Signal::STOP);
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(free_since.elapsed() / 11);
         signal(Signal::CONT);
+        free_since = Instant::now();
     }
     comparison.wait(LONG)
 }
