@@ -3,15 +3,16 @@
 use super::{LONG, STEADY, answer, is_limited};
 use crate::process::{Ended, Place, Running};
 use crate::record::Record;
+use plimsoll_core::clock::now_ns;
 use rustix::process::{Pid, Signal, kill_process};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A block in which the generator is stopped several times.
 const BLOCK: [&str; 7] = ["load", "--rate", "100", "--duration", "400ms", "--warmup", "0s"];
 
 /// Stops the generator of each block for a twelfth of the time, some fifteen times a second, until the comparison ends.
 fn disturbed(mut comparison: Running) -> Ended {
-    let mut free_since = Instant::now();
+    let mut free_since_ns = now_ns();
     while !comparison.has_ended() {
         std::thread::sleep(Duration::from_millis(55));
         let blocks =
@@ -24,9 +25,9 @@ fn disturbed(mut comparison: Running) -> Ended {
             }
         };
         signal(Signal::STOP);
-        std::thread::sleep(free_since.elapsed() / 11);
+        std::thread::sleep(Duration::from_nanos((now_ns() - free_since_ns) / 11));
         signal(Signal::CONT);
-        free_since = Instant::now();
+        free_since_ns = now_ns();
     }
     comparison.wait(LONG)
 }
