@@ -64,6 +64,11 @@ pub fn remember(value: &str) {
     kept.sort_by_key(|one| std::cmp::Reverse(one.len()));
 }
 
+/// Forgets every value: for a process that reads many foreign ones in turn, as a fuzzer does.
+pub fn forget_all() {
+    *KEPT.write().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+}
+
 /// A value as it is, and as it stands in JSON, in HTML and in an address.
 fn forms(value: &str) -> Vec<String> {
     let json = value.replace('\\', "\\\\").replace('"', "\\\"");

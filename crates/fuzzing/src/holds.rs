@@ -14,8 +14,9 @@ thread_local! {
 /// Ways to write a line end inside a text.
 const LINE_ENDS: [&[u8]; 5] = [b"\n", b"\\n", b"%0a", b"%0A", b"\\u000"];
 
-/// Begins an input: an error that quotes it may have its line ends.
+/// Begins an input: an error that quotes it may have its line ends, and secrets of the last one take neither memory nor time.
 pub fn begin(bytes: &[u8]) {
+    plimsoll_core::secrets::forget_all();
     HAS_LINES
         .set(LINE_ENDS.iter().any(|end| bytes.windows(end.len()).any(|window| window == *end)));
 }
@@ -51,4 +52,18 @@ pub fn pieces(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> + Clone 
 #[must_use]
 pub fn choice(bytes: &[u8]) -> (u8, &[u8]) {
     bytes.split_first().map_or((0, &[]), |(first, rest)| (*first, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::secrets::{remember, without_remembered};
+
+    #[test]
+    fn an_input_begins_without_the_secrets_of_the_last_one() {
+        let text = || without_remembered("sent hunter22".to_owned());
+        remember("hunter22");
+        assert_eq!(text(), "sent ***");
+        super::begin(b"");
+        assert_eq!(text(), "sent hunter22");
+    }
 }

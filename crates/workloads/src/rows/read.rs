@@ -199,6 +199,11 @@ impl Rows {
                 self.wrong(line, format!("{what}; write an object such as {{\"name\":\"value\"}}"))
             })?;
             if self.names.is_empty() {
+                if row.0.is_empty() {
+                    let problem =
+                        "the first row has no column; write an object such as {\"name\":\"value\"}";
+                    return Err(self.wrong(line, problem));
+                }
                 self.set_names(line, row.0.iter().map(|(name, _)| name.clone()).collect())?;
             }
             for column in 0..self.names.len() {
@@ -359,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_file_and_line() {
+    fn errors_have_file_and_line() {
         for (name, text, word) in [
             ("a.csv", "a,b\n1,2\n3\n", "a.csv:3: 1 values for 2 columns"),
             ("a.csv", "a,a\n1,2\n", "a.csv:1: two columns"),
@@ -369,6 +374,8 @@ mod tests {
             ("a.ndjson", "{\"a\":1}\n{\"a\":\n", "a.ndjson:2: EOF"),
             ("a.ndjson", "{\"a{\":1}\n", "a.ndjson:1: column 1"),
             ("a.ndjson", "{\"a\":1,\" b\":1}\n", "a.ndjson:1: column 2"),
+            ("a.ndjson", "{}\n", "a.ndjson:1: the first row has no column"),
+            ("a.ndjson", "\n{}\n{\"a\":1}\n", "a.ndjson:2: the first row has no column"),
             ("a.ndjson", "{\"a\":1,\"a\":1}\n", "a.ndjson:1: two columns"),
             ("a.ndjson", "{\"a\":1}\n[1]\n", "a.ndjson:2: invalid type: sequence"),
         ] {
