@@ -75,7 +75,7 @@ fn run(flags: &Flags) -> Result<ExitCode> {
         };
         let how_long = match measure {
             Measure::Against => "blocks of 0.7 s".to_owned(),
-            _ => format!("{} rounds, {} s a run", bench.rounds, bench.seconds),
+            _ => format!("{} rounds, {} s a run", bench.rounds, bench.seconds_of(measure)),
         };
         section.notes.push(before.since(&how_long)?);
         show(measure, &section, flags)?;

@@ -2,6 +2,7 @@
 
 use super::{Bench, Claim, Section};
 use crate::child::Child;
+use crate::flags::Measure;
 use crate::server::Server;
 use crate::table::Table;
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,7 @@ use serde_json::Value;
 /// Time that a comparison may take beyond its budget, s.
 const PATIENCE_S: u32 = 120;
 /// A limited generator needs no more time than this to be noticed, s.
-const LIMITED_S: u32 = 30;
+pub const LIMITED_S: u32 = 30;
 /// Service times of the queue, and those of the one that is 5 % slower.
 const SERVICE: &str = "exponential:5ms";
 const SLOWER: &str = "exponential:5.25ms";
@@ -120,7 +121,8 @@ pub fn limited(bench: &Bench) -> Result<Section> {
     let null = Server::plimsoll(bench, "null", &[])?;
     let header = format!("--header 'X-Large: {}'", "x".repeat(4000));
     let more = ["--b-flags", header.as_str()];
-    let row = sessions(bench, [&null, &null], LIMITED_S.min(bench.seconds), &TOO_MUCH, &more)?;
+    let row =
+        sessions(bench, [&null, &null], bench.seconds_of(Measure::AbLimited), &TOO_MUCH, &more)?;
     let none =
         Claim::most("sessions of a limited generator with a claim", f64::from(row.claims), 0.0);
     let name = "serve null, more than the generator can send";

@@ -150,6 +150,14 @@ impl Bench {
         self.interrupted.load(std::sync::atomic::Ordering::Relaxed)
     }
 
+    /// Longest time of one run of a measure, s.
+    pub fn seconds_of(&self, measure: Measure) -> u32 {
+        match measure {
+            Measure::AbLimited => ab::LIMITED_S.min(self.seconds),
+            _ => self.seconds,
+        }
+    }
+
     /// Runs one measure.
     ///
     /// # Errors

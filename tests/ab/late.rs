@@ -46,6 +46,14 @@ fn compare_late(services: [&str; 2], rules: &[&str]) -> Option<Record> {
     if is_limited(&ended, &record) {
         return None;
     }
+    place.file("run.json", &ended.stdout);
+    for form in ["text", "html"] {
+        let page = place.run(["report", "run.json", "--format", form]).stdout;
+        assert!(
+            page.contains("equal delays of both sides; A, B"),
+            "no note under the table:\n{page}"
+        );
+    }
     assert_eq!(record.0["ab"]["generator"]["is_late"], true, "{}", record.0["ab"]["generator"]);
     assert!(record.text("/ab/generator/reason").contains("compared at equal delays"));
     let pairs = record.0["ab"]["blocks"].as_array().unwrap();

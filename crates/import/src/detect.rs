@@ -90,7 +90,9 @@ impl FromStr for Format {
 /// If no format begins so, or one that cannot be read.
 pub fn recognise(head: &[u8]) -> Result<Format, ImportError> {
     if head.is_empty() {
-        return Err(ImportError::Form("empty".to_owned()));
+        return Err(ImportError::Form(
+            "empty: the tool wrote nothing into it; run it again, or name another file".to_owned(),
+        ));
     }
     if let Some(problem) = unreadable(head) {
         return Err(ImportError::Form(problem.to_owned()));
@@ -122,7 +124,7 @@ fn unreadable(head: &[u8]) -> Option<&'static str> {
     }
     Some(if has(b"Latency") && has(b"Attack") {
         "a binary file of vegeta attack; write 'vegeta encode FILE' to have it as JSON"
-    } else if head[0] == 0 {
+    } else if head[0] == 0 && start.iter().any(|&byte| byte != 0) {
         "binary, as simulation.log of Gatling 3.12 and later is; import js/stats.json of its report instead"
     } else {
         "binary, and of no format that plimsoll imports"

@@ -133,7 +133,8 @@ fn metrics_of_benchpress_are_kept() {
 #[test]
 fn what_is_no_format_is_one_clear_line() {
     for (bytes, words) in [
-        (&b""[..], "empty"),
+        (&b""[..], "run it again"),
+        (&[0; 4096], "of no format that plimsoll imports"),
         (b"dear diary\n", "no known format begins with 'dear diary'"),
         (b"{\"a\": 1}", "no known format begins with"),
         (&[0x1f, 0x8b, 8, 0, 0], "gunzip"),

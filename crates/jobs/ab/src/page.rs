@@ -1,6 +1,6 @@
 //! The page of a comparison: the answers in words, then a table, then how it was measured.
 
-use crate::words::{change, interval, sentence, share, short, value};
+use crate::words::{change, interval, late_note, sentence, share, short, value};
 use plimsoll_record::RunRecord;
 use plimsoll_record::ab::{AbAnswer, AbEnd, AbJudged, AbMetric, AbResult};
 use plimsoll_report::forms::Below;
@@ -78,6 +78,9 @@ fn table(page: &mut Page<'_>, ab: &AbResult) {
         "A, B: geometric mean over the blocks; interval: {} of one metric alone; metrics that were not named have no answer",
         share(level)
     ));
+    if let Some(late) = late_note(ab) {
+        page.note(late);
+    }
 }
 
 /// The method of the measurement, as labels and sentences.

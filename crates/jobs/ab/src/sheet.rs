@@ -1,7 +1,7 @@
 //! The page that is data of a comparison.
 
 use crate::page::{method, tone as text_tone};
-use crate::words::{change, interval, sentence, short, value};
+use crate::words::{change, interval, late_note, sentence, short, value};
 use plimsoll_record::RunRecord;
 use plimsoll_record::ab::{AbJudged, AbMetric, AbPair, AbResult};
 use plimsoll_report::page::Tone as TextTone;
@@ -111,6 +111,9 @@ fn answers(ab: &AbResult) -> Section {
     }
     "A, B: geometric mean over the blocks. Interval: of one metric alone. Metrics that were not named have no answer."
         .clone_into(&mut section.note);
+    if let Some(late) = late_note(ab) {
+        section.note = format!("{late}. {}", section.note);
+    }
     section.with(Part::Table(table))
 }
 
@@ -121,7 +124,7 @@ fn pairs(ab: &AbResult) -> Option<Section> {
     // Paths into the record would be wrong if pairs are left out, so all are plotted then.
     let items = if counted.len() == ab.blocks.len() { counted } else { ab.blocks.clone() };
     let list = Listed { at: &["ab", "blocks"], items: &items };
-    let at = Field::new("time", "at_s", |pair: &AbPair| Cell::seconds(pair.at_s));
+    let at = Field::new("at s", "at_s", |pair: &AbPair| Cell::seconds(pair.at_s));
     let named = ab.metrics.iter().enumerate().filter(|(_, metric)| metric.answer.is_some());
     let lines: Vec<Field<'_, AbPair>> = named
         .take(PLOTTED_MOST)

@@ -50,6 +50,16 @@ pub fn share(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
+/// A note on the ratios of a comparison whose generator was late; `None` where all are as measured.
+#[must_use]
+pub fn late_note(result: &AbResult) -> Option<&'static str> {
+    let is_late = result.generator.is_late && !result.generator.is_limit;
+    is_late.then_some(
+        "The generator was late: the ratios and intervals of named percentiles and of a named mean are at equal delays of \
+         both sides; A, B, and all other rows are as measured",
+    )
+}
+
 /// The answer in a few words, as the table has it.
 #[must_use]
 pub fn short(metric: &AbMetric, result: &AbResult) -> String {
@@ -141,6 +151,16 @@ mod tests {
             "{text}"
         );
         assert_eq!(sentence(&AbMetric::default(), &result), None);
+    }
+
+    #[test]
+    fn only_a_late_comparison_that_has_answers_says_so() {
+        let of = |is_late, is_limit| {
+            let mut result = AbResult::default();
+            (result.generator.is_late, result.generator.is_limit) = (is_late, is_limit);
+            late_note(&result).is_some()
+        };
+        assert_eq!([of(false, false), of(true, false), of(true, true)], [false, true, false]);
     }
 
     #[test]
