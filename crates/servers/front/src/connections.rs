@@ -245,7 +245,7 @@ async fn answer(
     if head.method == Method::HEAD {
         reply::behead(&mut reply);
     }
-    served.untaken.count(&mut reply, &client.reader);
+    served.untaken.count(&mut reply, &client.reader, head.version);
     port.metrics.record(kind, reply.status(), now_ns() - start_ns);
     reply
 }

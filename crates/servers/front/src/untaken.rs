@@ -3,16 +3,18 @@
 //! closed when they are too many.
 
 use crate::reply::{self, Reply, ReplyBody};
-use hyper::StatusCode;
 use hyper::body::Bytes;
+use hyper::{StatusCode, Version};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::Notify;
 
 /// Bytes of untaken replies above which the connection that holds most of them is closed.
 pub const UNTAKEN_BYTES_MAX: usize = 256 << 20;
-/// Replies of fewer bytes are not counted: the system takes them at once.
+/// Replies of fewer bytes over HTTP/1.1 are not counted: the system takes them at once, one after the other.
 const FREE_BYTES: usize = 4 << 10;
+/// Memory of a stream of HTTP/2 whose reply waits for its window: its state, its head and its task.
+const STREAM_BYTES: usize = 8 << 10;
 
 /// Untaken replies of all connections.
 #[derive(Default)]
@@ -41,6 +43,8 @@ impl Reader {
 /// The bytes of a reply, counted until the last of them is dropped.
 struct Counted {
     bytes: Bytes,
+    /// The bytes, and the memory of their stream.
+    memory: usize,
     reader: Arc<Reader>,
     all: Arc<Untaken>,
 }
@@ -53,9 +57,8 @@ impl AsRef<[u8]> for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let length = self.bytes.len();
-        self.reader.bytes.fetch_sub(length, Ordering::AcqRel);
-        self.all.bytes.fetch_sub(length, Ordering::AcqRel);
+        self.reader.bytes.fetch_sub(self.memory, Ordering::AcqRel);
+        self.all.bytes.fetch_sub(self.memory, Ordering::AcqRel);
     }
 }
 
@@ -72,20 +75,21 @@ impl Untaken {
     }
 
     /// Counts a reply until its connection has taken it. If there are far too many bytes already, it becomes a short one.
-    pub fn count(self: &Arc<Self>, reply: &mut Reply, reader: &Arc<Reader>) {
+    pub fn count(self: &Arc<Self>, reply: &mut Reply, reader: &Arc<Reader>, version: Version) {
         let ReplyBody::Whole(Some(bytes)) = reply.body_mut() else { return };
-        let length = bytes.len();
-        if length < FREE_BYTES {
+        let is_stream = version == Version::HTTP_2;
+        if bytes.is_empty() || (bytes.len() < FREE_BYTES && !is_stream) {
             return;
         }
-        let before = self.bytes.fetch_add(length, Ordering::AcqRel);
-        reader.bytes.fetch_add(length, Ordering::AcqRel);
+        let memory = bytes.len() + if is_stream { STREAM_BYTES } else { 0 };
+        let before = self.bytes.fetch_add(memory, Ordering::AcqRel);
+        reader.bytes.fetch_add(memory, Ordering::AcqRel);
         let bytes = std::mem::take(bytes);
-        let counted = Counted { bytes, reader: Arc::clone(reader), all: Arc::clone(self) };
-        if before + length > UNTAKEN_BYTES_MAX {
+        let counted = Counted { bytes, memory, reader: Arc::clone(reader), all: Arc::clone(self) };
+        if before + memory > UNTAKEN_BYTES_MAX {
             self.send_largest_away();
         }
-        if before + length > 2 * UNTAKEN_BYTES_MAX {
+        if before + memory > 2 * UNTAKEN_BYTES_MAX {
             let text =
                 "too many replies wait for clients that do not read them\n".as_bytes().to_vec();
             *reply = reply::json(StatusCode::SERVICE_UNAVAILABLE, "text/plain", text);
@@ -96,9 +100,17 @@ impl Untaken {
 
     fn send_largest_away(&self) {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = readers.iter().filter_map(Weak::upgrade);
-        let open = open.filter(|one| !one.must_go.load(Ordering::Acquire));
-        if let Some(largest) = open.max_by_key(|one| one.bytes.load(Ordering::Acquire)) {
+        let held = |one: &Arc<Reader>| one.bytes.load(Ordering::Acquire);
+        let (going, open): (Vec<_>, Vec<_>) = readers
+            .iter()
+            .filter_map(Weak::upgrade)
+            .partition(|one| one.must_go.load(Ordering::Acquire));
+        // Those that go return their memory in a moment; nobody else has to go for it.
+        let returning: usize = going.iter().map(held).sum();
+        if self.bytes.load(Ordering::Acquire).saturating_sub(returning) <= UNTAKEN_BYTES_MAX {
+            return;
+        }
+        if let Some(largest) = open.into_iter().max_by_key(held) {
             largest.must_go.store(true, Ordering::Release);
             largest.going.notify_one();
         }
@@ -124,18 +136,41 @@ mod tests {
         let mut kept = Vec::new();
         for _ in 0..4 {
             let mut reply = long(UNTAKEN_BYTES_MAX / 4);
-            all.count(&mut reply, &greedy);
+            all.count(&mut reply, &greedy, Version::HTTP_11);
             kept.push(reply);
         }
         assert!(!goes(&greedy));
         let mut reply = long(100_000);
-        all.count(&mut reply, &honest);
+        all.count(&mut reply, &honest, Version::HTTP_11);
         assert_eq!(reply.status(), StatusCode::OK);
         assert!(goes(&greedy) && !goes(&honest));
         // Its connection is closed, and everything it held with it.
         drop(kept);
         assert_eq!(all.bytes.load(Ordering::Acquire), 100_000);
         drop(reply);
+        assert_eq!(all.bytes.load(Ordering::Acquire), 0);
+    }
+
+    #[test]
+    fn short_replies_count_over_http2_only_with_their_streams() {
+        let all = Arc::new(Untaken::default());
+        let (one, other) = (all.reader(), all.reader());
+        let mut reply = long(100);
+        all.count(&mut reply, &one, Version::HTTP_11);
+        assert_eq!(all.bytes.load(Ordering::Acquire), 0);
+        let mut kept = Vec::new();
+        let streams = UNTAKEN_BYTES_MAX / (STREAM_BYTES + 100);
+        for _ in 0..=streams {
+            let mut reply = long(100);
+            all.count(&mut reply, &one, Version::HTTP_2);
+            kept.push(reply);
+        }
+        assert!(goes(&one));
+        // Memory that comes back soon is no reason to close further connections.
+        let mut reply = long(100);
+        all.count(&mut reply, &other, Version::HTTP_2);
+        assert!(!goes(&other));
+        drop((kept, reply));
         assert_eq!(all.bytes.load(Ordering::Acquire), 0);
     }
 
@@ -147,7 +182,7 @@ mod tests {
         let mut statuses = Vec::new();
         for _ in 0..5 {
             let mut reply = long(UNTAKEN_BYTES_MAX / 2);
-            all.count(&mut reply, &reader);
+            all.count(&mut reply, &reader, Version::HTTP_11);
             statuses.push(reply.status().as_u16());
             kept.push(reply);
         }
