@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tantivy::index::{IndexSettings, SegmentId};
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::schema::Value;
+use tantivy::schema::{Document, Field, OwnedValue, Value};
 use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
 };
@@ -30,6 +30,19 @@ const FORM: u64 = 3;
 /// Larger indexes are not merged into one segment without being asked.
 const MAX_SETTLED_DOCUMENTS: u64 = 2_000_000;
 
+/// The document type of a writer that receives segments. tantivy keeps room for 10,000 batches of four documents for each open
+/// index; of its usual type that is 2 MB an index.
+enum NoDocument {}
+
+impl Document for NoDocument {
+    type Value<'a> = &'a OwnedValue;
+    type FieldsValuesIter<'a> = std::iter::Empty<(Field, &'a OwnedValue)>;
+
+    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
+        match *self {}
+    }
+}
+
 /// An open text index and its writer.
 pub(crate) struct TextIndex {
     disk: Arc<dyn Disk>,
@@ -42,7 +55,7 @@ pub(crate) struct TextIndex {
     draft_bytes: usize,
     /// The versions to remove from the segments.
     replaced: Replaced,
-    writer: IndexWriter,
+    writer: IndexWriter<NoDocument>,
     reader: IndexReader,
     /// The segments whose merge was asked for last.
     merging: Vec<SegmentId>,
@@ -347,4 +360,15 @@ fn open(disk: &Arc<dyn Disk>, folder: &Path, blocks: usize) -> Result<Index, Tan
     let mut index = builder.open_or_create(directory)?;
     register_tokenizers(&mut index);
     Ok(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NoDocument;
+
+    /// Room for 40,000 of them belongs to each index.
+    #[test]
+    fn the_writer_of_a_text_index_has_no_room_for_documents() {
+        assert_eq!(size_of::<NoDocument>(), 0);
+    }
 }
