@@ -145,9 +145,18 @@ pub fn packed_bombs(ground: &Ground<'_>) {
     });
 }
 
-/// Bulk bodies of 90 MB on many connections at once.
+/// Bulk bodies of 90 MB on many connections at once: more lines than a request may have.
 pub fn giant_bulks(ground: &Ground<'_>) {
-    let body = "{\"index\":{\"_index\":\"giant\"}}\n{\"t\":\"a word\"}\n".repeat(2_000_000);
+    bulks(ground, 2_000_000);
+}
+
+/// Bulk bodies of as many lines as are accepted, of few bytes each.
+pub fn full_bulks(ground: &Ground<'_>) {
+    bulks(ground, 100_000);
+}
+
+fn bulks(ground: &Ground<'_>, documents: usize) {
+    let body = "{\"index\":{\"_index\":\"giant\"}}\n{\"t\":\"a word\"}\n".repeat(documents);
     ground.on_threads(12, || {
         while !ground.is_over() {
             ask(

@@ -44,7 +44,7 @@ const HTTP: [Attack; 11] = [
 ];
 
 /// Floods of the search server alone.
-const OF_SEARCH: [Attack; 17] = [
+const OF_SEARCH: [Attack; 18] = [
     ("100 Continue expected, no body sent", attacks::expectations),
     ("HTTP/2: streams opened and reset", frames::rapid_reset),
     ("HTTP/2: CONTINUATION without end", frames::continuations),
@@ -57,6 +57,7 @@ const OF_SEARCH: [Attack; 17] = [
     ("sizes and buckets of 2^31", bodies::sizes),
     ("gzip bombs as bodies", bodies::packed_bombs),
     ("bulk bodies of 90 MB", bodies::giant_bulks),
+    ("bulk bodies of 200,000 lines", bodies::full_bulks),
     ("new fields without end", bodies::new_fields),
     ("new indices without end", bodies::new_indices),
     ("forged ids and tokens", bodies::forged_tokens),

@@ -13,6 +13,7 @@
 //! ```
 
 mod api;
+mod bulk_room;
 mod dialect;
 mod document;
 mod error;
@@ -31,6 +32,7 @@ mod state;
 mod tests;
 mod values;
 
+use bulk_room::BulkRoom;
 use index::Defaults;
 use indices::Indices;
 use plimsoll_disk::Real;
@@ -117,6 +119,8 @@ struct App {
     root: &'static str,
     /// Threads for searches and for reads of documents.
     pools: Pools,
+    /// Room for the lines of bulk requests.
+    bulk_room: BulkRoom,
 }
 
 impl Elastic {
@@ -133,7 +137,9 @@ impl Elastic {
         let indices = Indices::open(config.data_dir.join("elastic"), defaults)
             .map_err(|error| DataError::data(&config.data_dir, error.to_string()))?;
         let (mode, root, pools) = (config.fuzzy, config.root, pools.clone());
-        Ok(Self { app: Arc::new(App { indices, mode, root, pools }) })
+        Ok(Self {
+            app: Arc::new(App { indices, mode, root, pools, bulk_room: BulkRoom::default() }),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `_bulk`, and the way from an operation to its shard.
 
 use super::super::App;
+use super::super::bulk_room::Room;
 use super::super::error::ElasticError;
 use super::super::index::Index;
 use super::super::shard::{
@@ -78,15 +79,21 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>) -> Outcome 
         let reason = "The bulk request must be terminated by a newline [\\n]";
         return Err(ElasticError::argument(reason));
     }
-    let (app, body) = (Arc::clone(request.app), request.body.clone());
+    let room = request.app.bulk_room.enter(&request.body).await?;
+    let (app, body, own) = (Arc::clone(request.app), request.body.clone(), Arc::clone(&room));
     let list: Option<Arc<str>> = list.map(Into::into);
-    let sorted = on_pool(request.app, move || sort(&app, &body, list)).await??;
+    let sorting = move || {
+        // A client that leaves meanwhile does not end this thread's work.
+        let _own = own;
+        sort(&app, &body, list)
+    };
+    let sorted = on_pool(request.app, sorting).await??;
     let Sorted { verbs, names, groups, failed } = sorted;
     let replicas: Vec<_> = groups.iter().map(|g| Arc::clone(&g.index)).collect();
     let mut done: Vec<Option<Done>> = Vec::new();
     done.resize_with(verbs.len(), || None);
     let copies = replicas.first().map_or(1, |index| 1 + index.state.settings().replicas);
-    for item in run(request, groups, refresh).await.into_iter().chain(failed) {
+    for item in run(request, groups, refresh, Some(&room)).await.into_iter().chain(failed) {
         let number = item.number;
         done[number] = Some(item);
     }
@@ -314,14 +321,19 @@ fn partial(source: &[u8]) -> Result<Partial, ElasticError> {
 }
 
 /// Hands the groups to their shards and waits for what comes of them.
-async fn run(request: &Request<'_>, groups: Vec<Group>, refresh: Refresh) -> Vec<Done> {
+async fn run(
+    request: &Request<'_>,
+    groups: Vec<Group>,
+    refresh: Refresh,
+    room: Option<&Room>,
+) -> Vec<Done> {
     let mut done = Vec::new();
     let mut waiting = Vec::with_capacity(groups.len());
     for Group { index, shard, items } in groups {
         let names: Vec<(usize, String)> =
             items.iter().map(|item| (item.number, item.id.clone())).collect();
         let (reply, answer) = oneshot::channel();
-        let batch = Batch { items, reply, held: request.held.clone() };
+        let batch = Batch { items, reply, held: request.held.clone(), room: room.cloned() };
         match shard.send(Message::Write(batch)) {
             Ok(()) => waiting.push((index, shard, answer, names)),
             Err(_) => done.extend(refused(&shard, names)),
@@ -366,7 +378,7 @@ pub(super) async fn single(
 ) -> Result<(String, Written), ElasticError> {
     let shard = Arc::clone(index.shard(&item.id, &item.routing));
     let group = Group { index: Arc::clone(index), shard, items: vec![item] };
-    let done = run(request, vec![group], refresh).await.pop();
+    let done = run(request, vec![group], refresh, None).await.pop();
     let done = done.ok_or_else(|| ElasticError::internal("the shard did not answer"))?;
     done.result.map(|written| (done.id, written))
 }

@@ -1,5 +1,6 @@
 //! Operations of a shard, and their results.
 
+use super::super::bulk_room::Room;
 use super::super::error::ElasticError;
 use hyper::body::Bytes;
 use plimsoll_front::Held;
@@ -55,6 +56,8 @@ pub(crate) struct Batch {
     pub(crate) reply: oneshot::Sender<Vec<Done>>,
     /// The request's share of the memory for bodies.
     pub(crate) held: Option<Arc<Held>>,
+    /// Its share of the room for bulk requests, if it is one.
+    pub(crate) room: Option<Room>,
 }
 
 /// The result of an operation.

@@ -197,7 +197,7 @@ impl Writer {
 
     /// Decides what comes of each operation; what is written goes into the buffer.
     fn batch(&mut self, batch: Batch) -> (oneshot::Sender<Vec<Done>>, Vec<Done>) {
-        let Batch { items, reply, held: _held } = batch;
+        let Batch { items, reply, held: _held, room: _room } = batch;
         let mut done = Vec::with_capacity(items.len());
         for item in items {
             let (number, id) = (item.number, item.id.clone());

@@ -200,6 +200,8 @@ fn what_is_too_much_is_said_to_be() {
         assert_eq!(reply.status, 413, "{}", reply.body);
         assert_eq!(reply.json()["error"]["type"], "content_too_long_exception");
     }
+    let reply = es.raw("POST", "/_bulk", &"\n".repeat(200_001));
+    assert_eq!(reply.status, 413, "{}", reply.body);
     // Numbers at the end of what there is do not end the thread of a shard.
     let external = |version: u64| format!("/m/_doc/1?version={version}&version_type=external");
     assert_eq!(es.ask("PUT", &external(u64::MAX), &json!({})).0, 400);

@@ -71,7 +71,8 @@ fn write(index: &Index, id: &str, number: Option<u64>) -> bool {
     let (routing, condition) = (String::new(), Condition::default());
     let items = vec![Item { number: 0, id: id.to_owned(), routing, operation, condition }];
     let (reply, answer) = oneshot::channel();
-    let sent = index.shard(id, "").send(Message::Write(Batch { items, reply, held: None }));
+    let sent =
+        index.shard(id, "").send(Message::Write(Batch { items, reply, held: None, room: None }));
     sent.is_ok() && answer.blocking_recv().is_ok_and(|done| done[0].result.is_ok())
 }
 
