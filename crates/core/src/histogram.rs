@@ -25,6 +25,8 @@ pub use packed::{Packed, PackedCell};
 pub const SMALLEST_NS: u64 = 1_000;
 /// The largest value kept, a little over one hour.
 pub const LARGEST_NS: u64 = 3_700_000_000_000;
+/// The most values of a histogram that its encoded form can hold.
+const COUNT_MAX: u64 = i64::MAX as u64;
 /// Significant decimal digits.
 pub const DIGITS: u8 = 3;
 
@@ -189,7 +191,7 @@ impl Histogram {
         let mut hdr = hdrhistogram::Histogram::new_with_bounds(SMALLEST_NS, LARGEST_NS, DIGITS)
             .expect("the bounds are constants that the library accepts");
         for (index, count) in self.cells.recorded() {
-            hdr.saturating_record_n(lowest_of(index), count);
+            hdr.saturating_record_n(lowest_of(index), count.min(COUNT_MAX));
         }
         hdr
     }
@@ -236,7 +238,7 @@ impl Histogram {
         let bytes = STANDARD.decode(text).map_err(|e| DecodeError(e.to_string()))?;
         // Histograms of plimsoll itself are read cell by cell, in a tenth of the time.
         if let Some(read) = encoding::read(&mut self.cells, &bytes) {
-            return read.map_err(|problem| DecodeError(problem.to_owned()));
+            return read.map_err(|problem| DecodeError(problem.to_owned())).and(self.countable());
         }
         let bytes = encoding::sound(&bytes).map_err(|problem| DecodeError(problem.to_owned()))?;
         let stored: hdrhistogram::Histogram<u64> = Deserializer::new()
@@ -248,7 +250,15 @@ impl Histogram {
         for value in stored.iter_recorded() {
             self.record_many(value.value_iterated_to(), value.count_at_value());
         }
-        Ok(())
+        self.countable()
+    }
+
+    /// Refuses more values than the encoded form can hold: a foreign text may claim as many in each cell.
+    fn countable(&self) -> Result<(), DecodeError> {
+        match self.count() {
+            ..=COUNT_MAX => Ok(()),
+            _ => Err(DecodeError("the histogram claims more than 2^63 - 1 values".to_owned())),
+        }
     }
 
     /// The numbers that reports print, in milliseconds.
@@ -311,6 +321,19 @@ pub struct LatencySummary {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn more_values_than_the_form_holds_are_refused_and_never_written() {
+        let mut own = Histogram::new();
+        own.record_many(1_000_000, COUNT_MAX);
+        let most = own.encode();
+        assert_eq!(Histogram::decode(&most).unwrap(), own);
+        own.record_many(1_000_000, COUNT_MAX);
+        assert_eq!(own.encode(), most);
+        let mut twice = Histogram::decode(&most).unwrap();
+        let error = twice.add_encoded(&most).unwrap_err();
+        assert!(error.0.contains("2^63 - 1"), "{}", error.0);
+    }
 
     #[test]
     fn no_memory_is_taken_for_counts_that_a_histogram_only_claims_to_have() {
