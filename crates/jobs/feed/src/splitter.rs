@@ -205,6 +205,8 @@ impl Splitter {
 
 /// Returns true if a line begins as operations do: `{"put"` and the like, not indented.
 fn begins_operation(line: &[u8]) -> bool {
+    // The answer must not depend on how much has been read.
+    let line = &line[..line.len().min(BEGINNING_BYTES)];
     let Some(rest) = line.strip_prefix(b"{") else { return false };
     let Some(rest) = rest.trim_ascii_start().strip_prefix(b"\"") else { return false };
     KEYS.iter().any(|key| rest.starts_with(key))
@@ -269,6 +271,7 @@ mod tests {
             (format!("{a}\nhallo {{\n{b}\n"), vec![(1, true), (2, false), (3, true)]),
             (format!("[{a},\n{cut},\n{b}]"), vec![(1, true), (2, false), (3, true)]),
             ("nothing at all".to_owned(), vec![(1, false)]),
+            (format!("{{z,\n{{{}{}", "\t".repeat(40), &a[1..]), vec![(1, false)]),
             (format!("\n\n}}\n{a}"), vec![(3, false), (4, true)]),
         ] {
             for lengths in [&[1][..], &[5], &[1000]] {
