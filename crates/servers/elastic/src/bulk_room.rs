@@ -1,5 +1,5 @@
-//! Room for bulk requests: a line of a few bytes becomes an operation of several hundred, and as much again in the reply, so that the
-//! lines of all requests in progress are bounded besides their bytes.
+//! Room for bulk requests. A line of a few bytes becomes an operation of about 2 kB with its result and its part of the reply, so that
+//! the lines of all requests in progress are bounded besides their bytes.
 
 use super::error::ElasticError;
 use std::sync::Arc;

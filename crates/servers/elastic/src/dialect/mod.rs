@@ -207,12 +207,20 @@ const KNOWN: [&str; 15] = [
     "match_none",
 ];
 
+/// Edits of a name up to which it is taken for another one that was mistyped.
+const MISTYPED: u8 = 2;
+
 fn unknown_query(name: &str, at: &At<'_>) -> ElasticError {
-    // A hint for those who mistyped less than half of a name.
+    let length = name.chars().count();
+    // A hint for those who mistyped less than half of a name. An automaton takes kilobytes for each character, so that there is
+    // none of a name whose length alone is too far away.
     let near = |known: &&&str| {
-        let automaton = plimsoll_index::automaton::builder(2, false);
+        if known.len().abs_diff(length) > usize::from(MISTYPED) {
+            return false;
+        }
+        let automaton = plimsoll_index::automaton::builder(MISTYPED.into(), false);
         let distance = automaton.map(|builder| builder.build_dfa(name).eval(known.as_bytes()));
-        let longer = name.chars().count().max(known.len());
+        let longer = length.max(known.len());
         matches!(distance, Some(Distance::Exact(edits)) if usize::from(edits) * 2 < longer)
     };
     let hint =

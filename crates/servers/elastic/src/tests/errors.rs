@@ -202,6 +202,11 @@ fn what_is_too_much_is_said_to_be() {
     }
     let reply = es.raw("POST", "/_bulk", &"\n".repeat(200_001));
     assert_eq!(reply.status, 413, "{}", reply.body);
+    // A hint of what was meant would take kilobytes for each character of a name.
+    let long = format!("{{\"query\":{{\"{}\":{{}}}}}}", "m".repeat(15 << 20));
+    let reply = es.raw("POST", "/m/_search", &long);
+    assert_eq!(reply.status, 400);
+    assert_eq!(reply.json()["error"]["type"], "parsing_exception");
     // Numbers at the end of what there is do not end the thread of a shard.
     let external = |version: u64| format!("/m/_doc/1?version={version}&version_type=external");
     assert_eq!(es.ask("PUT", &external(u64::MAX), &json!({})).0, 400);
