@@ -85,13 +85,19 @@ impl Place {
             let path = self.inputs.join(format!("known-{:016x}", hash(&input)));
             fs::write(&path, input).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        let quoted = |word: &&str| {
-            let bytes: String = word.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
-            format!("\"{bytes}\"\n")
-        };
-        let text: String = words::of(target.name).iter().map(quoted).collect();
+        let text = dictionary(target).unwrap_or_default();
         fs::write(&self.words, text).map_err(|error| format!("{}: {error}", self.words.display()))
     }
+}
+
+/// The words of a target as libFuzzer reads them; none for one without words, as libFuzzer refuses an empty file.
+fn dictionary(target: &Target) -> Option<String> {
+    let quoted = |word: &&str| {
+        let bytes: String = word.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+        format!("\"{bytes}\"\n")
+    };
+    let words = words::of(target.name);
+    (!words.is_empty()).then(|| words.iter().map(quoted).collect())
 }
 
 fn hash(input: &[u8]) -> u64 {
@@ -143,12 +149,20 @@ pub fn run(plan: &Plan) -> Result<bool, String> {
         outcomes.into_inner().map_err(|_| "a thread of the run has ended".to_owned())?;
     let place = |name: &str| plan.targets.iter().position(|target| target.name == name);
     found.sort_by_key(|(name, _)| place(name));
-    let found = found
-        .into_iter()
-        .map(|(name, outcome)| Ok((name, outcome?)))
-        .collect::<Result<Vec<_>, String>>()?;
+    let (mut ended, mut problems) = (Vec::new(), Vec::new());
+    for (name, outcome) in found {
+        match outcome {
+            Ok(outcome) => ended.push((name, outcome)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let found = ended;
     let text = table::render(&found, plan, at_once);
     println!("{text}");
+    // One that could not run does not hide what the others found; the page is for runs of all.
+    if !problems.is_empty() {
+        return Err(problems.join("; "));
+    }
     if let Some(path) = &plan.page {
         page::refresh(path, "fuzz", &text)?;
     }
@@ -174,7 +188,7 @@ fn fuzz(
         .arg(format!("-timeout={TIMEOUT_S}"))
         .arg(format!("-rss_limit_mb={MEMORY_MB}"))
         .arg(format!("-artifact_prefix={}/", place.findings.display()))
-        .arg(format!("-dict={}", place.words.display()))
+        .args(dictionary(target).map(|_| format!("-dict={}", place.words.display())))
         .args(["-print_final_stats=1", "-reload=0"])
         .args(seconds.map(|seconds| format!("-max_total_time={seconds}")))
         .args(inputs.map(|inputs| format!("-runs={inputs}")))
@@ -250,4 +264,17 @@ pub fn keep_corpus(plan: &Plan) -> Result<bool, String> {
         println!("{:20} {written} of {all} inputs, {} bytes", target.name, file.len());
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_target_with_words_has_a_dictionary() {
+        let of = |name: &str| dictionary(plimsoll_fuzzing::target(name).unwrap());
+        assert_eq!(of("content_codings"), None);
+        let yql = of("yql").unwrap();
+        assert!(yql.lines().count() > 5 && yql.starts_with("\"\\x"), "{yql}");
+    }
 }

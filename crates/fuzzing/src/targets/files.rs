@@ -128,12 +128,13 @@ pub fn rows(bytes: &[u8]) {
 
 /// Rows that are accepted are the same for the csv crate.
 fn compare_with_csv(bytes: &[u8], rows: &Rows) {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    // Both readers leave out one byte order mark, which editors write.
+    let begins = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let begins = begins.iter().find(|byte| !byte.is_ascii_whitespace());
     if bytes.starts_with(&[0x1f, 0x8b]) || begins == Some(&b'{') {
         return;
     }
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
     let Ok(names) = reader.byte_headers().cloned() else { return };
     // Names are shown, and values are sent as they are.
     let shown: Vec<_> = names.iter().map(String::from_utf8_lossy).collect();
