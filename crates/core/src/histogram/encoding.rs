@@ -1,7 +1,7 @@
 //! HdrHistogram's V2 form, written from the cells in use.
 
 use super::cells::{Cells, LAST};
-use super::numbers::put;
+use super::numbers::{put, take};
 use super::{DIGITS, LARGEST_NS, SMALLEST_NS};
 use flate2::read::ZlibDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -81,7 +81,15 @@ pub(super) fn sound(bytes: &[u8]) -> Result<Cow<'_, [u8]>, &'static str> {
         return Err("not a histogram of HdrHistogram's V2 form");
     }
     let length = u32::from_be_bytes([head[4], head[5], head[6], head[7]]) as usize;
-    if length > counts.len() { Err(cut) } else { Ok(bytes) }
+    let counts = counts.get(..length).ok_or(cut)?;
+    // The library negates this number, which ends a program that is built with overflow checks.
+    let mut at = 0;
+    while let Some(number) = take(counts, &mut at) {
+        if number == i64::MIN {
+            return Err("the histogram has a count that cannot be");
+        }
+    }
+    Ok(bytes)
 }
 
 /// The head of the V2 form behind its length: an unused offset, digits, bounds, and a ratio of 1.
@@ -161,4 +169,21 @@ fn adler32(data: &[u8]) -> u32 {
         b %= 65_521;
     }
     b << 16 | a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_cannot_be_negated_is_refused() {
+        let mut bytes = v2(&Cells::new());
+        bytes.truncate(HEAD);
+        bytes[4..8].copy_from_slice(&9u32.to_be_bytes());
+        bytes.extend([0xff; 9]);
+        assert_eq!(sound(&bytes), Err("the histogram has a count that cannot be"));
+        // One below it is a run of empty cells that no histogram has, and the library says so.
+        bytes[HEAD] = 0xfd;
+        assert!(sound(&bytes).is_ok());
+    }
 }
