@@ -138,7 +138,9 @@ pub fn addresses(bytes: &[u8]) {
         match Address::parse(text) {
             Ok(address) => {
                 let shown = address.shown();
-                if let Some(password) = address.password().filter(|word| word.len() > 8) {
+                // A user may be called as the password is.
+                let is_own = |word: &&str| word.len() > 8 && text.matches(*word).count() <= 1;
+                if let Some(password) = address.password().filter(is_own) {
                     assert!(!shown.contains(password), "the password is shown: {shown}");
                 }
                 let again = Address::parse(&address.written());
