@@ -202,6 +202,8 @@ fn what_is_too_much_is_said_to_be() {
     }
     let reply = es.raw("POST", "/_bulk", &"\n".repeat(200_001));
     assert_eq!(reply.status, 413, "{}", reply.body);
+    let reply = es.raw("POST", "/_msearch", &"\n".repeat(2002));
+    assert_eq!((reply.status, reply.body.contains("at most 1000 searches")), (400, true));
     // A hint of what was meant would take kilobytes for each character of a name.
     let long = format!("{{\"query\":{{\"{}\":{{}}}}}}", "m".repeat(15 << 20));
     let reply = es.raw("POST", "/m/_search", &long);
