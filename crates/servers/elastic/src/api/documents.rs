@@ -2,7 +2,7 @@
 
 use super::super::error::{At, ElasticError};
 use super::super::index::Index;
-use super::super::searching::{SourceFilter, parse};
+use super::super::searching::{SourceFilter, parse_short};
 use super::super::shard::Condition;
 use super::bulk::{Refresh, Verb, external, item, push_written, single};
 use super::{Answer, Outcome, Request, no_handler, not_allowed, on_pool};
@@ -183,7 +183,7 @@ fn source(request: &Request<'_>, name: &str, id: &str) -> Outcome {
 }
 
 fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
-    let json = parse(&request.body)?;
+    let json = parse_short(&request.body)?;
     let (ids, documents) = (json["ids"].as_array(), json["docs"].as_array());
     if ids.into_iter().chain(documents).all(Vec::is_empty) {
         let reason = "Validation Failed: 1: no documents to get;";

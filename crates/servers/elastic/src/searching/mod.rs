@@ -5,7 +5,7 @@ mod request;
 mod run;
 mod source_filter;
 
-pub(crate) use request::{SearchRequest, parse};
+pub(crate) use request::{SearchRequest, parse, parse_short};
 pub(crate) use run::{count, search};
 pub(crate) use source_filter::SourceFilter;
 

@@ -154,7 +154,7 @@ impl SearchRequest {
     pub(crate) fn read(body: &[u8], params: &Params) -> Result<Self, ElasticError> {
         let mut request = Self::default();
         if !body.iter().all(u8::is_ascii_whitespace) {
-            let json = parse_search(body)?;
+            let json = parse_short(body)?;
             request.body(&json).map_err(|error| error.located(body))?;
         }
         request.parameters(params)?;
@@ -312,7 +312,7 @@ impl SearchRequest {
     /// When there is anything else in the body.
     pub(crate) fn read_count(body: &[u8], params: &Params) -> Result<Self, ElasticError> {
         if !body.iter().all(u8::is_ascii_whitespace) {
-            let json = parse_search(body)?;
+            let json = parse_short(body)?;
             let empty = Map::new();
             let object = json.as_object().unwrap_or(&empty);
             if let Some((key, _)) = object.iter().find(|(key, _)| *key != "query") {
@@ -334,11 +334,14 @@ pub(crate) fn parse(body: &[u8]) -> Result<Json, ElasticError> {
     serde_json::from_slice(body).map_err(|error| ElasticError::json(&error))
 }
 
-/// The same for a search, which must not be too long.
-fn parse_search(body: &[u8]) -> Result<Json, ElasticError> {
+/// The same for a request that reads, which must not be too long: the tree takes many times as much as the text.
+///
+/// # Errors
+/// When it is too long, or none.
+pub(crate) fn parse_short(body: &[u8]) -> Result<Json, ElasticError> {
     if body.len() > MAX_QUERY_BYTES {
         let reason = format!(
-            "a search of [{}] bytes is longer than [{MAX_QUERY_BYTES}]: ask for less at a time",
+            "a request of [{}] bytes is longer than [{MAX_QUERY_BYTES}]: ask for less at a time",
             body.len()
         );
         return Err(ElasticError::new(413, "content_too_long_exception", reason));

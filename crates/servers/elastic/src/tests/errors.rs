@@ -195,7 +195,7 @@ fn what_is_too_much_is_said_to_be() {
     let mut es = Elastic::new(&server);
     let body = format!("{{\"query\":{{\"match_all\":{{}}}}}}{}", " ".repeat(17 << 20));
     es.ok("PUT", "/m", &json!({"settings": {"refresh_interval": "213503d"}}));
-    for path in ["/m/_search", "/m/_count"] {
+    for path in ["/m/_search", "/m/_count", "/m/_mget"] {
         let reply = es.raw("POST", path, &body);
         assert_eq!(reply.status, 413, "{}", reply.body);
         assert_eq!(reply.json()["error"]["type"], "content_too_long_exception");
