@@ -105,6 +105,11 @@ impl ElasticError {
         Self::new(400, "illegal_argument_exception", reason)
     }
 
+    /// A request, or a document in it, that is too much.
+    pub(crate) fn too_long(reason: impl Into<String>) -> Self {
+        Self::new(413, "content_too_long_exception", reason)
+    }
+
     /// A query that is not understood, and where.
     pub(crate) fn parsing(at: &At<'_>, reason: impl Into<String>) -> Self {
         let error = Self::new(400, "parsing_exception", reason);

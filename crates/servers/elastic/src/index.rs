@@ -1,6 +1,7 @@
 //! An index: its settings, its mapping and its shards, kept in a folder of its own.
 
 use super::mapping::Mapping;
+use super::memory::Drafts;
 use super::routing;
 use super::settings::Settings;
 use super::shard::{Keeping, Shard};
@@ -30,6 +31,8 @@ pub(crate) struct Defaults {
     pub(crate) scans: Option<Arc<ScanQueue>>,
     /// Shorter logs are not rewritten, bytes.
     pub(crate) compact_from: u64,
+    /// The memory of unfinished segments.
+    pub(crate) drafts: Arc<Drafts>,
 }
 
 impl Index {
@@ -57,6 +60,7 @@ impl Index {
             mapping: RwLock::new(Arc::new(mapping)),
             changing: Mutex::default(),
             is_forgotten: AtomicBool::new(false),
+            drafts: Arc::clone(&defaults.drafts),
         };
         let index = Self::with(Arc::new(state), defaults)?;
         // Without this file the folder is not one of an index.
@@ -111,6 +115,7 @@ impl Index {
             mapping: RwLock::new(Arc::new(mapping)),
             changing: Mutex::default(),
             is_forgotten: AtomicBool::new(false),
+            drafts: Arc::clone(&defaults.drafts),
         };
         Self::with(Arc::new(state), defaults).map(Some)
     }
@@ -125,8 +130,16 @@ impl Index {
         &self.shards[routing::shard(by, self.shards.len())]
     }
 
+    /// Has the shards' threads break off long batches.
+    pub(crate) fn begin_stop(&self) {
+        for shard in &self.shards {
+            shard.begin_stop();
+        }
+    }
+
     /// Ends the shards' threads.
     pub(crate) fn stop(&self) {
+        self.begin_stop();
         for shard in &self.shards {
             shard.stop();
         }

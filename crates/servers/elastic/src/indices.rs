@@ -165,7 +165,11 @@ impl Indices {
 
     /// Ends all threads.
     pub(crate) fn stop(&self) {
-        for index in self.all() {
+        let all = self.all();
+        for index in &all {
+            index.begin_stop();
+        }
+        for index in &all {
             index.stop();
         }
     }

@@ -21,6 +21,7 @@ pub mod fuzz;
 mod index;
 mod indices;
 mod mapping;
+mod memory;
 mod names;
 mod params;
 mod routing;
@@ -133,7 +134,9 @@ impl Elastic {
         let scans = (config.fuzzy == FuzzyMode::Scan)
             .then(|| Arc::new(ScanQueue::new(SCAN_QUEUE, config.scan_threads)));
         let (disk, durability) = (Arc::new(Real), config.durability);
-        let defaults = Defaults { disk, durability, scans, compact_from: COMPACT_FROM_BYTES };
+        let drafts = Arc::default();
+        let defaults =
+            Defaults { disk, durability, scans, compact_from: COMPACT_FROM_BYTES, drafts };
         let indices = Indices::open(config.data_dir.join("elastic"), defaults)
             .map_err(|error| DataError::data(&config.data_dir, error.to_string()))?;
         let (mode, root, pools) = (config.fuzzy, config.root, pools.clone());

@@ -3,6 +3,7 @@
 use super::document;
 use super::error::ElasticError;
 use super::mapping::{Mapping, Missing};
+use super::memory::Drafts;
 use super::settings::Settings;
 use plimsoll_disk::{Disk, durable};
 use serde_json::json;
@@ -31,6 +32,8 @@ pub(crate) struct State {
     pub(crate) changing: Mutex<()>,
     /// The file of settings and mapping is gone, for good.
     pub(crate) is_forgotten: AtomicBool,
+    /// The memory of unfinished segments of all indices.
+    pub(crate) drafts: Arc<Drafts>,
 }
 
 impl State {

@@ -4,7 +4,7 @@
 use crate::metrics::Kind;
 use crate::port::Port;
 use crate::reply::{self, Reply};
-use crate::request_body::{Body, budget};
+use crate::request_body::{Body, Budget};
 use crate::untaken::{Reader, Untaken};
 use crate::{Api, Call, gzip};
 use hyper::body::Incoming;
@@ -28,7 +28,6 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 /// Longest time that a connection may stay silent before it is closed.
 const IDLE: Duration = Duration::from_secs(300);
@@ -50,7 +49,7 @@ const SEND_BUFFER_BYTES: usize = 512 << 10;
 pub struct Served {
     apis: Vec<Arc<dyn Api>>,
     /// Memory for request bodies, bytes.
-    body_budget: Arc<Semaphore>,
+    body_budget: Arc<Budget>,
     untaken: Arc<Untaken>,
     write_timeout: Duration,
 }
@@ -59,7 +58,7 @@ impl Served {
     /// APIs in the order in which they are asked for a path. A client may take nothing of a reply for `write_timeout`.
     #[must_use]
     pub fn new(apis: Vec<Arc<dyn Api>>, write_timeout: Duration) -> Self {
-        Self { apis, body_budget: budget(), untaken: Arc::default(), write_timeout }
+        Self { apis, body_budget: Arc::default(), untaken: Arc::default(), write_timeout }
     }
 
     pub(crate) fn begin_stop(&self) {

@@ -16,6 +16,7 @@
 mod connections;
 pub mod gzip;
 pub mod metrics;
+mod parsed;
 mod pool;
 mod port;
 mod reply;
@@ -24,6 +25,7 @@ mod untaken;
 
 pub use connections::{Served, reads, serve};
 pub use metrics::Kind;
+pub use parsed::{NoRoom, READ_BYTES_MAX, indexed_bytes, tree_bytes};
 pub use pool::{Pool, QueueFull};
 pub use port::{Place, Port};
 pub use reply::{Gone, PieceSender, Reply, ReplyBody, json, mark_gzip, reply, stream};

@@ -1,5 +1,6 @@
 //! Bodies of requests: reading them within limits, unpacking them.
 
+use crate::parsed::{NoRoom, ParsedRoom};
 use flate2::read::GzDecoder;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
@@ -44,6 +45,14 @@ impl BodyError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
+    fn no_room(reason: NoRoom) -> Self {
+        let status = match reason {
+            NoRoom::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            NoRoom::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Self::new(status, reason.to_string())
+    }
+
     fn overload() -> Self {
         let message =
             format!("Rejecting execution due to overload: {BUDGET_BYTES} bytes already enqueued");
@@ -51,9 +60,17 @@ impl BodyError {
     }
 }
 
-/// The budget from which bodies take what they hold.
-pub fn budget() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(BUDGET_BYTES / STEP_BYTES))
+/// The memory of all ports together: for bodies, and for what is read from them.
+pub struct Budget {
+    bodies: Arc<Semaphore>,
+    parsed: ParsedRoom,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        let bodies = Arc::new(Semaphore::new(BUDGET_BYTES / STEP_BYTES));
+        Self { bodies, parsed: ParsedRoom::default() }
+    }
 }
 
 /// A whole body. Its share of the budget is returned when it is dropped.
@@ -66,14 +83,25 @@ pub struct WholeBody {
 
 /// A share of the budget.
 pub struct Held {
-    budget: Arc<Semaphore>,
+    budget: Arc<Budget>,
     permit: Option<OwnedSemaphorePermit>,
     bytes: usize,
+    /// For what is read from the body.
+    parsed: Option<OwnedSemaphorePermit>,
 }
 
 impl Held {
-    fn none(budget: Arc<Semaphore>) -> Self {
-        Self { budget, permit: None, bytes: 0 }
+    fn none(budget: Arc<Budget>) -> Self {
+        Self { budget, permit: None, bytes: 0, parsed: None }
+    }
+
+    /// Reserves the memory of what is read from the body, in bytes.
+    ///
+    /// # Errors
+    /// When the requests in progress leave none, or it is more than any request may take.
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), BodyError> {
+        self.parsed = self.budget.parsed.take(bytes).map_err(BodyError::no_room)?;
+        Ok(())
     }
 
     /// Reserves the budget for a body of this many bytes.
@@ -84,7 +112,7 @@ impl Held {
             return Ok(());
         }
         let steps = u32::try_from(steps).map_err(|_| BodyError::overload())?;
-        let more = Arc::clone(&self.budget).try_acquire_many_owned(steps);
+        let more = Arc::clone(&self.budget.bodies).try_acquire_many_owned(steps);
         let more = more.map_err(|_| BodyError::overload())?;
         match &mut self.permit {
             Some(permit) => permit.merge(more),
@@ -97,7 +125,7 @@ impl Held {
 /// The body of a request, as far as it was not read.
 pub struct Body {
     incoming: Incoming,
-    budget: Arc<Semaphore>,
+    budget: Arc<Budget>,
     seat: Arc<Seat>,
     /// There once the request has arrived whole.
     served: Option<Served>,
@@ -105,7 +133,7 @@ pub struct Body {
 
 impl Body {
     /// A body that takes what it holds from a budget.
-    pub fn new(incoming: Incoming, budget: &Arc<Semaphore>, seat: &Arc<Seat>) -> Self {
+    pub fn new(incoming: Incoming, budget: &Arc<Budget>, seat: &Arc<Seat>) -> Self {
         let served = incoming.is_end_stream().then(|| seat.serve());
         Self { incoming, budget: Arc::clone(budget), seat: Arc::clone(seat), served }
     }

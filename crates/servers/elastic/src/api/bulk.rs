@@ -4,8 +4,9 @@ use super::super::App;
 use super::super::bulk_room::Room;
 use super::super::error::ElasticError;
 use super::super::index::Index;
+use super::super::memory::check_source;
 use super::super::shard::{
-    Batch, Condition, Done, Item, Message, Operation, PATIENCE, Partial, Shard, Written,
+    Batch, Condition, Done, Item, Message, Operation, PATIENCE, Partial, Shard, Values, Written,
 };
 use super::bulk_lines::{Meta, action, next_line};
 use super::{Answer, Outcome, Request, not_allowed, on_pool};
@@ -79,13 +80,13 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>) -> Outcome 
         let reason = "The bulk request must be terminated by a newline [\\n]";
         return Err(ElasticError::argument(reason));
     }
-    let room = request.app.bulk_room.enter(&request.body).await?;
+    let (room, later) = request.app.bulk_room.enter(&request.body).await?;
     let (app, body, own) = (Arc::clone(request.app), request.body.clone(), Arc::clone(&room));
     let list: Option<Arc<str>> = list.map(Into::into);
     let sorting = move || {
         // A client that leaves meanwhile does not end this thread's work.
         let _own = own;
-        sort(&app, &body, list)
+        sort(&app, &body, list, later)
     };
     let sorted = on_pool(request.app, sorting).await??;
     let Sorted { verbs, names, groups, failed } = sorted;
@@ -102,10 +103,16 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>) -> Outcome 
 }
 
 /// Reads the lines; runs on a thread of the pool.
-fn sort(elastic: &App, body: &Bytes, default: Option<Arc<str>>) -> Result<Sorted, ElasticError> {
+fn sort(
+    elastic: &App,
+    body: &Bytes,
+    default: Option<Arc<str>>,
+    later: bool,
+) -> Result<Sorted, ElasticError> {
     let mut sorter = Sorter {
         elastic,
         default,
+        later,
         known: Vec::new(),
         sorted: Sorted { verbs: vec![], names: vec![], groups: vec![], failed: vec![] },
     };
@@ -141,6 +148,8 @@ type Known = (Arc<str>, Result<Arc<Index>, ElasticError>);
 struct Sorter<'a> {
     elastic: &'a App,
     default: Option<Arc<str>>,
+    /// The values are read again when it is their turn.
+    later: bool,
     /// Indices by the names that the request uses.
     known: Vec<Known>,
     sorted: Sorted,
@@ -175,7 +184,8 @@ impl Sorter<'_> {
             external: external(meta.version, meta.version_type.as_deref())?,
         };
         let item = index.and_then(|index| {
-            let item = item(&index, verb, number, (id.clone(), routing), condition, source)?;
+            let name = (id.clone(), routing);
+            let item = item(&index, (verb, number, self.later), name, condition, source)?;
             Ok((index, item))
         });
         match item {
@@ -247,8 +257,7 @@ pub(super) fn external(
 /// When the source does not go with the mapping.
 pub(super) fn item(
     index: &Index,
-    verb: Verb,
-    number: usize,
+    (verb, number, later): (Verb, usize, bool),
     (id, routing): (String, String),
     condition: Condition,
     source: Option<Bytes>,
@@ -268,56 +277,28 @@ pub(super) fn item(
         return Err(ElasticError::argument(reason));
     }
     let source = source.unwrap_or_default();
+    check_source(&source)?;
     let operation = match verb {
         Verb::Delete => Operation::Delete,
-        Verb::Update => Operation::Update(Box::new(partial(&source)?)),
-        Verb::Index | Verb::Create => {
-            let document = Box::new(index.state.read_document(&source, &id)?);
-            if verb == Verb::Index {
-                Operation::Index(source, document)
+        Verb::Update => {
+            let partial = Partial::read(&source)?;
+            if later {
+                Operation::UpdateLater(source)
             } else {
-                Operation::Create(source, document)
+                Operation::Update(Box::new(partial))
+            }
+        }
+        Verb::Index | Verb::Create => {
+            let document = index.state.read_document(&source, &id)?;
+            let values = if later { Values::Later } else { Values::Read(Box::new(document)) };
+            if verb == Verb::Index {
+                Operation::Index(source, values)
+            } else {
+                Operation::Create(source, values)
             }
         }
     };
     Ok(Item { number, id, routing, operation, condition })
-}
-
-/// Reads the body of an update.
-fn partial(source: &[u8]) -> Result<Partial, ElasticError> {
-    let json = super::super::searching::parse(source)?;
-    let Json::Object(object) = json else {
-        return Err(ElasticError::argument("the update must be an object"));
-    };
-    let mut partial = Partial { detect_noop: true, ..Partial::default() };
-    let (mut found, mut as_upsert) = (false, false);
-    for (key, value) in object {
-        match (key.as_str(), value) {
-            ("doc", Json::Object(document)) => {
-                partial.document = document;
-                found = true;
-            }
-            ("upsert", value @ Json::Object(_)) => partial.upsert = Some(value),
-            ("doc_as_upsert", value) => as_upsert = value == Json::Bool(true),
-            ("detect_noop", value) => partial.detect_noop = value != Json::Bool(false),
-            ("_source", value) => partial.wants_source = value != Json::Bool(false),
-            ("script" | "scripted_upsert", _) => {
-                return Err(ElasticError::unsupported("scripts"));
-            }
-            _ => {
-                let reason = format!("[UpdateRequest] unknown field [{key}]");
-                return Err(ElasticError::new(400, "x_content_parse_exception", reason));
-            }
-        }
-    }
-    if !found {
-        let reason = "Validation Failed: 1: script or doc is missing;";
-        return Err(ElasticError::new(400, "action_request_validation_exception", reason));
-    }
-    if as_upsert {
-        partial.upsert = Some(Json::Object(partial.document.clone()));
-    }
-    Ok(partial)
 }
 
 /// Hands the groups to their shards and waits for what comes of them.

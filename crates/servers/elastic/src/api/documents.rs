@@ -1,7 +1,9 @@
 //! Single documents: `_doc`, `_create`, `_update`, `_source`, and `_mget`.
 
+use super::super::App;
 use super::super::error::{At, ElasticError};
 use super::super::index::Index;
+use super::super::memory::check_reply;
 use super::super::searching::{SourceFilter, parse_short};
 use super::super::shard::Condition;
 use super::bulk::{Refresh, Verb, external, item, push_written, single};
@@ -19,7 +21,7 @@ const MAX_GETS: usize = 10_000;
 pub(super) async fn route(request: &Request<'_>, list: Option<&str>, rest: &[&str]) -> Outcome {
     let write = *request.method == Method::PUT || *request.method == Method::POST;
     if rest == ["_mget"] {
-        return several(request, list);
+        return several(request, list).await;
     }
     let Some(name) = list else { return Err(no_handler(request)) };
     match rest {
@@ -39,8 +41,8 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>, rest: &[&st
         ["_create", id] if write => put(request, name, (*id).to_owned(), Verb::Create).await,
         ["_update", id] if *request.method == Method::POST => update(request, name, id).await,
         ["_doc", id] if *request.method == Method::DELETE => delete(request, name, id).await,
-        ["_doc", id] if reads(request.method) => get(request, name, id),
-        ["_source", id] if reads(request.method) => source(request, name, id),
+        ["_doc", id] if reads(request.method) => get(request, name, id).await,
+        ["_source", id] if reads(request.method) => source(request, name, id).await,
         ["_doc" | "_create" | "_update" | "_source", ..] => {
             Err(not_allowed(request, "GET, HEAD, POST, PUT, DELETE"))
         }
@@ -76,7 +78,8 @@ async fn write(
         return Err(ElasticError::new(400, "parse_exception", "request body is required"));
     }
     let of = Arc::clone(index);
-    let item = on_pool(request.app, move || item(&of, verb, 0, address, condition, body)).await??;
+    let item = on_pool(request.app, move || item(&of, (verb, 0, false), address, condition, body))
+        .await??;
     let (id, written) = single(request, index, item, refresh).await?;
     let copies = 1 + index.state.settings().replicas;
     let mut out = b"{".to_vec();
@@ -157,33 +160,64 @@ fn push_document(
     Ok(true)
 }
 
-fn get(request: &Request<'_>, name: &str, id: &str) -> Outcome {
+/// A document is read at once. A filter reads its source as a tree, which can take seconds: on a thread of the pool.
+async fn read_with(
+    request: &Request<'_>,
+    filter: SourceFilter,
+    read: impl FnOnce(&SourceFilter) -> Outcome + Send + 'static,
+) -> Outcome {
+    match filter {
+        SourceFilter::Parts { .. } => on_pool(request.app, move || read(&filter)).await?,
+        SourceFilter::All | SourceFilter::Nothing => read(&filter),
+    }
+}
+
+async fn get(request: &Request<'_>, name: &str, id: &str) -> Outcome {
     if request.params.get("stored_fields").is_some() {
         return Err(ElasticError::unsupported("[stored_fields]"));
     }
     let index = request.app.indices.get(name).ok_or_else(|| ElasticError::no_index(name))?;
-    let mut out = Vec::new();
-    let found = push_document(&mut out, &index, id, &routing(request), &filter(request))?;
-    Ok(Answer::bytes(out).status(if found { 200 } else { 404 }))
+    let (id, routing) = (id.to_owned(), routing(request));
+    let read = move |filter: &SourceFilter| {
+        let mut out = Vec::new();
+        let found = push_document(&mut out, &index, &id, &routing, filter)?;
+        Ok(Answer::bytes(out).status(if found { 200 } else { 404 }))
+    };
+    read_with(request, filter(request), read).await
 }
 
-fn source(request: &Request<'_>, name: &str, id: &str) -> Outcome {
+async fn source(request: &Request<'_>, name: &str, id: &str) -> Outcome {
     let index = request.app.indices.get(name).ok_or_else(|| ElasticError::no_index(name))?;
     let found = index.shard(id, &routing(request)).get(id);
     let found = found.map_err(|error| ElasticError::internal(error.to_string()))?;
-    let missing = || {
-        let reason = format!("Document not found [{name}]/[_doc]/[{id}]");
-        ElasticError::new(404, "resource_not_found_exception", reason)
+    let reason = format!("Document not found [{name}]/[_doc]/[{id}]");
+    let missing = || ElasticError::new(404, "resource_not_found_exception", reason);
+    let Some(bytes) = found.filter(|bytes| bytes.record().is_some()) else {
+        return Err(missing());
     };
-    let bytes = found.ok_or_else(missing)?;
-    let record = bytes.record().ok_or_else(missing)?;
-    let mut out = Vec::new();
-    filter(request).push(&mut out, record.source);
-    Ok(Answer::bytes(out))
+    let read = move |filter: &SourceFilter| {
+        let mut out = Vec::new();
+        filter.push(&mut out, bytes.record().map_or(b"{}", |record| record.source));
+        Ok(Answer::bytes(out))
+    };
+    read_with(request, filter(request), read).await
 }
 
-fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
-    let json = parse_short(&request.body)?;
+/// Many documents can be long together: they are read on a thread of the pool.
+async fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
+    let (app, list) = (Arc::clone(request.app), list.map(ToOwned::to_owned));
+    let (body, held) = (request.body.clone(), request.held.clone());
+    let general = filter(request);
+    let gather = move || {
+        // A client that leaves meanwhile does not end this thread's work.
+        let _held = held;
+        gather(&app, &body, list.as_deref(), &general)
+    };
+    on_pool(request.app, gather).await?
+}
+
+fn gather(app: &App, body: &[u8], list: Option<&str>, general: &SourceFilter) -> Outcome {
+    let json = parse_short(body)?;
     let (ids, documents) = (json["ids"].as_array(), json["docs"].as_array());
     if ids.into_iter().chain(documents).all(Vec::is_empty) {
         let reason = "Validation Failed: 1: no documents to get;";
@@ -198,7 +232,6 @@ fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
     if wanted.len() > MAX_GETS {
         return Err(ElasticError::argument(format!("at most {MAX_GETS} documents at a time")));
     }
-    let general = filter(request);
     let mut out = b"{\"docs\":[".to_vec();
     for (number, document) in wanted.iter().enumerate() {
         if number > 0 {
@@ -221,9 +254,10 @@ fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
             None => general.clone(),
         };
         let routing = document["routing"].as_str().unwrap_or("");
-        match request.app.indices.get(name) {
+        match app.indices.get(name) {
             Some(index) => {
                 push_document(&mut out, &index, &id, routing, &filter)?;
+                check_reply(out.len(), number + 1)?;
             }
             None => {
                 out.extend_from_slice(b"{\"_index\":");

@@ -4,13 +4,21 @@ use super::super::names::matches;
 use crate::params::Params;
 use serde_json::{Map, Value as Json};
 
+/// Returns true if a shape is asked for.
+pub(crate) fn is_asked(params: &Params) -> bool {
+    paths(params).is_some() || params.flag("pretty")
+}
+
+fn paths(params: &Params) -> Option<&str> {
+    params.get("filter_path").filter(|paths| !paths.is_empty())
+}
+
 /// The reply in the shape that was asked for.
 pub(crate) fn shape(body: Vec<u8>, params: &Params) -> Vec<u8> {
-    let paths = params.get("filter_path").filter(|paths| !paths.is_empty());
-    let pretty = params.flag("pretty");
-    if paths.is_none() && !pretty {
+    if !is_asked(params) {
         return body;
     }
+    let (paths, pretty) = (paths(params), params.flag("pretty"));
     let Ok(mut json) = serde_json::from_slice::<Json>(&body) else { return body };
     if let Some(paths) = paths {
         let split = |path: &str| path.split('.').map(ToOwned::to_owned).collect::<Vec<_>>();

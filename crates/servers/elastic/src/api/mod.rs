@@ -17,17 +17,21 @@ pub(crate) use filter_path::shape;
 
 use super::error::ElasticError;
 use super::params::Params;
-use super::{App, NODE};
+use super::{App, NODE, memory};
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
-use plimsoll_front::{Body, Call, Held, Kind, Reply, json as json_reply, reads};
+use plimsoll_front::{
+    Body, BodyError, Call, Held, Kind, Reply, indexed_bytes, json as json_reply, reads, tree_bytes,
+};
 use serde_json::Value as Json;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The largest body of a request, as in Elasticsearch.
 const MAX_BODY_BYTES: usize = 100 << 20;
+/// Replies from this length on are shaped on a thread of their own.
+const LONG_BYTES: usize = 64 << 10;
 const PRODUCT: HeaderName = HeaderName::from_static("x-elastic-product");
 const JSON_TYPE: &str = "application/json; charset=UTF-8";
 const TEXT_TYPE: &str = "text/plain; charset=UTF-8";
@@ -100,7 +104,7 @@ pub(crate) async fn handle(app: &Arc<App>, call: Call<'_>) -> (Kind, Reply) {
     let Call { port, method, path, query, headers, body, .. } = call;
     let (kind, params, result) = match Params::read(query) {
         Err(error) => (Kind::State, Params::default(), Err(error)),
-        Ok(params) => match read_body(headers, body).await {
+        Ok(params) => match read_body(path, headers, body).await {
             Err(error) => (Kind::State, params, Err(error)),
             Ok((bytes, held)) => {
                 let request =
@@ -110,29 +114,58 @@ pub(crate) async fn handle(app: &Arc<App>, call: Call<'_>) -> (Kind, Reply) {
             }
         },
     };
-    let answer = result.unwrap_or_else(|error| {
+    let shaped = match result {
+        Ok(answer) => shaped(app, answer, &params).await,
+        Err(error) => Err(error),
+    };
+    let answer = shaped.unwrap_or_else(|error| {
         let status = error.status;
         if status == StatusCode::TOO_MANY_REQUESTS {
             port.count_rejected();
         }
-        Answer { status, body: error.reply().to_string().into_bytes(), text: false }
+        let body = filter_path::shape(error.reply().to_string().into_bytes(), &params);
+        Answer { status, body, text: false }
     });
-    (kind, reply(answer, &params, headers))
+    (kind, reply(answer, headers))
 }
 
-/// Reads the body and checks that it is said to be JSON.
+/// The answer in the shape that was asked for. A long one can take seconds: on a thread of the pool.
+async fn shaped(app: &Arc<App>, answer: Answer, params: &Params) -> Outcome {
+    if answer.text || !filter_path::is_asked(params) {
+        return Ok(answer);
+    }
+    memory::check_shaped(&answer.body)?;
+    let Answer { status, body, text } = answer;
+    let body = if body.len() < LONG_BYTES {
+        filter_path::shape(body, params)
+    } else {
+        let params = params.clone();
+        let shape = move || {
+            let _alone = memory::alone(body.len());
+            filter_path::shape(body, &params)
+        };
+        on_pool(app, shape).await?
+    };
+    Ok(Answer { status, body, text })
+}
+
+/// A body that was not accepted.
+fn unread(error: BodyError) -> ElasticError {
+    let kind = match error.status {
+        StatusCode::TOO_MANY_REQUESTS => "es_rejected_execution_exception",
+        StatusCode::PAYLOAD_TOO_LARGE => "content_too_long_exception",
+        _ => "illegal_argument_exception",
+    };
+    ElasticError::new(error.status.as_u16(), kind, error.message)
+}
+
+/// Reads the body, checks that it is said to be JSON, and has memory for what is read from it.
 async fn read_body(
+    path: &str,
     headers: &HeaderMap,
     body: &mut Body,
 ) -> Result<(Bytes, Option<Arc<Held>>), ElasticError> {
-    let whole = body.read(headers, MAX_BODY_BYTES).await.map_err(|error| {
-        let kind = match error.status {
-            StatusCode::TOO_MANY_REQUESTS => "es_rejected_execution_exception",
-            StatusCode::PAYLOAD_TOO_LARGE => "content_too_long_exception",
-            _ => "illegal_argument_exception",
-        };
-        ElasticError::new(error.status.as_u16(), kind, error.message)
-    })?;
+    let mut whole = body.read(headers, MAX_BODY_BYTES).await.map_err(unread)?;
     if whole.bytes.is_empty() {
         return Ok((whole.bytes, None));
     }
@@ -148,20 +181,30 @@ async fn read_body(
         let reason = format!("Content-Type header [{kind}] is not supported");
         return Err(ElasticError::plain(406, reason));
     }
+    whole.held.reserve(values_bytes(path, &whole.bytes)).map_err(unread)?;
     Ok((whole.bytes, Some(Arc::new(whole.held))))
 }
 
-fn reply(answer: Answer, params: &Params, headers: &HeaderMap) -> Reply {
-    let mut body = answer.body;
+/// Most memory of what is read from a body. Bulk requests have a room of their own.
+fn values_bytes(path: &str, body: &[u8]) -> usize {
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+    match [segments.next(), segments.next(), segments.next()] {
+        [Some("_bulk"), None, _] | [_, Some("_bulk"), None] => 0,
+        [_, Some("_doc" | "_create"), _] => indexed_bytes(body),
+        _ => tree_bytes(body),
+    }
+}
+
+fn reply(answer: Answer, headers: &HeaderMap) -> Reply {
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let mut kind = if answer.text { TEXT_TYPE } else { JSON_TYPE };
-    if !answer.text {
-        if accepts.contains("vnd.elasticsearch+json") && accepts.contains("compatible-with=8") {
-            kind = "application/vnd.elasticsearch+json;compatible-with=8";
-        }
-        body = filter_path::shape(body, params);
+    if !answer.text
+        && accepts.contains("vnd.elasticsearch+json")
+        && accepts.contains("compatible-with=8")
+    {
+        kind = "application/vnd.elasticsearch+json;compatible-with=8";
     }
-    let mut reply = json_reply(answer.status, kind, body);
+    let mut reply = json_reply(answer.status, kind, answer.body);
     reply.headers_mut().insert(PRODUCT, HeaderValue::from_static("Elasticsearch"));
     reply
 }

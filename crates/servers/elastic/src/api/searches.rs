@@ -2,6 +2,7 @@
 
 use super::super::error::ElasticError;
 use super::super::index::Index;
+use super::super::memory::check_reply;
 use super::super::searching::{SearchRequest, count, search};
 use super::{Answer, Outcome, Params, Request, no_handler, not_allowed};
 use hyper::{Method, StatusCode};
@@ -61,6 +62,7 @@ async fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
         if number > 0 {
             out.push(b',');
         }
+        check_reply(out.len(), number + 1)?;
         let (status, body) = match one(request, list, pair[0], pair[1]).await {
             Ok(body) => (200, body),
             // What is not understood is the request's fault as a whole.

@@ -344,7 +344,7 @@ pub(crate) fn parse_short(body: &[u8]) -> Result<Json, ElasticError> {
             "a request of [{}] bytes is longer than [{MAX_QUERY_BYTES}]: ask for less at a time",
             body.len()
         );
-        return Err(ElasticError::new(413, "content_too_long_exception", reason));
+        return Err(ElasticError::too_long(reason));
     }
     parse(body)
 }

@@ -1,7 +1,7 @@
 //! Parts of a source that a reply shows.
 
 use super::super::error::{At, ElasticError};
-use super::super::names;
+use super::super::{memory, names};
 use serde_json::{Map, Value as Json};
 
 /// The `_source` of a request.
@@ -87,6 +87,7 @@ impl SourceFilter {
             Self::All => out.extend_from_slice(source),
             Self::Nothing => return false,
             Self::Parts { includes, excludes } => {
+                let _alone = memory::alone(source.len());
                 let json: Json = serde_json::from_slice(source).unwrap_or_default();
                 let shown = match &json {
                     Json::Object(object) => self::shown(object, "", includes, excludes),

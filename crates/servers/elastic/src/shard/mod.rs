@@ -10,7 +10,7 @@ mod segment;
 mod text_index;
 mod writer;
 
-pub(crate) use operation::{Batch, Condition, Done, Item, Operation, Partial, Written};
+pub(crate) use operation::{Batch, Condition, Done, Item, Operation, Partial, Values, Written};
 
 use super::state::State;
 use ids::{Entry, Ids};
@@ -25,7 +25,7 @@ use plimsoll_index::scan::{self, ScanQueue, ShardScan};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
@@ -113,6 +113,8 @@ pub(crate) struct Shard {
     pub(crate) counters: Counters,
     looks: Looks,
     failure: Mutex<Option<String>>,
+    /// A long batch ends at the next opportunity.
+    is_stopping: AtomicBool,
     pub(crate) scan: Option<ShardScan>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -162,6 +164,7 @@ impl Shard {
             counters: Counters::default(),
             looks: Looks::default(),
             failure: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
             scan,
             thread: Mutex::default(),
         });
@@ -298,8 +301,14 @@ impl Shard {
         matches!(tokio::time::timeout(PATIENCE, waiting).await, Ok(Ok(_)))
     }
 
+    /// Has the thread break off a long batch, whose other operations fail.
+    pub(crate) fn begin_stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
     /// Ends the thread; everything acknowledged is on the disk and in the index then.
     pub(crate) fn stop(&self) {
+        self.begin_stop();
         let _ = self.queue.send(Message::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {

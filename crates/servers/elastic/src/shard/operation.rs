@@ -4,6 +4,7 @@ use super::super::bulk_room::Room;
 use super::super::error::ElasticError;
 use hyper::body::Bytes;
 use plimsoll_front::Held;
+use serde_json::Value as Json;
 use std::sync::Arc;
 use tantivy::TantivyDocument;
 use tokio::sync::oneshot;
@@ -11,12 +12,21 @@ use tokio::sync::oneshot;
 /// The effect of an operation on its document.
 pub(crate) enum Operation {
     /// Writes it, whether it is there or not.
-    Index(Bytes, Box<TantivyDocument>),
+    Index(Bytes, Values),
     /// Writes it unless it is there.
-    Create(Bytes, Box<TantivyDocument>),
+    Create(Bytes, Values),
     /// Changes parts of it.
     Update(Box<Partial>),
+    /// The same; the body is read when it is its turn.
+    UpdateLater(Bytes),
     Delete,
+}
+
+/// The values of a source that can be indexed.
+pub(crate) enum Values {
+    Read(Box<TantivyDocument>),
+    /// They were read once, and are read again when it is their turn: those of a large request take too much memory together.
+    Later,
 }
 
 /// A change of parts.
@@ -30,6 +40,48 @@ pub(crate) struct Partial {
     pub(crate) detect_noop: bool,
     /// The reply shows the source as it is then.
     pub(crate) wants_source: bool,
+}
+
+impl Partial {
+    /// Reads the body of an update.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn read(source: &[u8]) -> Result<Self, ElasticError> {
+        let json = super::super::searching::parse(source)?;
+        let Json::Object(object) = json else {
+            return Err(ElasticError::argument("the update must be an object"));
+        };
+        let mut partial = Self { detect_noop: true, ..Self::default() };
+        let (mut found, mut as_upsert) = (false, false);
+        for (key, value) in object {
+            match (key.as_str(), value) {
+                ("doc", Json::Object(document)) => {
+                    partial.document = document;
+                    found = true;
+                }
+                ("upsert", value @ Json::Object(_)) => partial.upsert = Some(value),
+                ("doc_as_upsert", value) => as_upsert = value == Json::Bool(true),
+                ("detect_noop", value) => partial.detect_noop = value != Json::Bool(false),
+                ("_source", value) => partial.wants_source = value != Json::Bool(false),
+                ("script" | "scripted_upsert", _) => {
+                    return Err(ElasticError::unsupported("scripts"));
+                }
+                _ => {
+                    let reason = format!("[UpdateRequest] unknown field [{key}]");
+                    return Err(ElasticError::new(400, "x_content_parse_exception", reason));
+                }
+            }
+        }
+        if !found {
+            let reason = "Validation Failed: 1: script or doc is missing;";
+            return Err(ElasticError::new(400, "action_request_validation_exception", reason));
+        }
+        if as_upsert {
+            partial.upsert = Some(Json::Object(partial.document.clone()));
+        }
+        Ok(partial)
+    }
 }
 
 /// The conditions of an operation.

@@ -2,6 +2,7 @@
 
 use super::super::document;
 use super::super::mapping::columns;
+use super::super::memory::DraftShare;
 use super::super::state::State;
 use super::log::Record;
 use super::replaced::Replaced;
@@ -52,7 +53,7 @@ pub(crate) struct TextIndex {
     blocks: usize,
     /// Documents that are in no segment yet, and what they may take up in memory.
     draft: Draft,
-    draft_bytes: usize,
+    share: DraftShare,
     /// The versions to remove from the segments.
     replaced: Replaced,
     writer: IndexWriter<NoDocument>,
@@ -85,7 +86,7 @@ impl TextIndex {
                 folder.clone(),
                 log,
                 blocks,
-                draft_bytes,
+                DraftShare::new(&state.drafts, draft_bytes),
                 &index,
             ) {
                 Ok(opened) => return Ok((opened, covered)),
@@ -96,7 +97,8 @@ impl TextIndex {
             }
         }
         let disk = Arc::clone(&state.disk);
-        Ok((Self::fresh(disk, folder, log, blocks, draft_bytes)?, super::log::START))
+        let share = DraftShare::new(&state.drafts, draft_bytes);
+        Ok((Self::fresh(disk, folder, log, blocks, share)?, super::log::START))
     }
 
     fn fresh(
@@ -104,11 +106,11 @@ impl TextIndex {
         folder: PathBuf,
         log: u64,
         blocks: usize,
-        draft_bytes: usize,
+        share: DraftShare,
     ) -> Result<Self, TantivyError> {
         directory::emptied(&*disk, &folder)?;
         let index = open(&disk, &folder, blocks)?;
-        Self::with(disk, folder, log, blocks, draft_bytes, &index)
+        Self::with(disk, folder, log, blocks, share, &index)
     }
 
     fn with(
@@ -116,7 +118,7 @@ impl TextIndex {
         folder: PathBuf,
         log: u64,
         blocks: usize,
-        draft_bytes: usize,
+        share: DraftShare,
         index: &Index,
     ) -> Result<Self, TantivyError> {
         let options = IndexWriterOptions::builder()
@@ -134,7 +136,7 @@ impl TextIndex {
             log,
             blocks,
             draft,
-            draft_bytes,
+            share,
             replaced,
             writer,
             reader,
@@ -161,11 +163,12 @@ impl TextIndex {
     /// # Errors
     /// When a file cannot be used.
     pub(crate) fn renewed(self, log: u64, blocks: usize) -> Result<Self, TantivyError> {
-        let Self { disk, folder, draft_bytes, writer, rows, .. } = self;
+        let Self { disk, folder, mut share, writer, rows, .. } = self;
+        share.set(0);
         // A merge that still writes would put files into the folder while it is removed. Whether it ends well is of no
         // matter any more. The lock of the folder goes with the writer.
         let _ = writer.wait_merging_threads();
-        let renewed = Self::fresh(disk, folder, log, blocks, draft_bytes)?;
+        let renewed = Self::fresh(disk, folder, log, blocks, share)?;
         Ok(Self { rows, ..renewed })
     }
 
@@ -182,7 +185,15 @@ impl TextIndex {
     ) -> Result<(), TantivyError> {
         self.put_text(row, document, state)?;
         self.draft.add(id, at, row, document);
-        if self.draft.size() >= self.draft_bytes { self.flush() } else { Ok(()) }
+        if self.share.set(self.draft.size()) { self.flush() } else { Ok(()) }
+    }
+
+    /// Makes a segment of the documents that are in none, if memory is short. For an index that has not been written for a while.
+    ///
+    /// # Errors
+    /// When the index has failed.
+    pub(crate) fn make_way(&mut self) -> Result<(), TantivyError> {
+        if self.share.is_in_the_way() { self.flush() } else { Ok(()) }
     }
 
     /// Makes a segment of the documents that are in none.
@@ -191,6 +202,7 @@ impl TextIndex {
         let draft = std::mem::replace(&mut self.draft, Draft::new(index.schema()));
         let mut segment = index.new_segment();
         let documents = draft.write(&mut segment)?;
+        self.share.set(0);
         if documents > 0 {
             let meta = segment.with_max_doc(documents).meta().clone();
             meta.untrack_temp_docstore();
@@ -209,8 +221,22 @@ impl TextIndex {
         record: &Record<'_>,
         state: &State,
     ) -> Result<(), TantivyError> {
-        match document::read_again(&state.mapping(), record.source, record.id) {
-            Ok(read) => self.add(record.id, (at, record.row), &read.document, state),
+        self.add_source(record.id, (at, record.row), record.source, state)
+    }
+
+    /// Adds the values of a source that were read before.
+    ///
+    /// # Errors
+    /// When the index has failed.
+    pub(crate) fn add_source(
+        &mut self,
+        id: &str,
+        place: (u64, u64),
+        source: &[u8],
+        state: &State,
+    ) -> Result<(), TantivyError> {
+        match document::read_again(&state.mapping(), source, id) {
+            Ok(read) => self.add(id, place, &read.document, state),
             Err(error) => Err(TantivyError::InternalError(error.reason)),
         }
     }
@@ -261,7 +287,7 @@ impl TextIndex {
             return Ok(());
         }
         self.replaced.push(id, before);
-        if self.replaced.size() >= self.draft_bytes { self.hide_replaced() } else { Ok(()) }
+        if self.replaced.size() >= self.share.own_max() { self.hide_replaced() } else { Ok(()) }
     }
 
     /// Has the index take away what was replaced, with the next commit.

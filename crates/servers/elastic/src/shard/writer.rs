@@ -4,13 +4,15 @@
 mod renewing;
 
 use super::super::error::ElasticError;
+use super::super::memory::{alone, check_source};
 use super::super::state::State;
 use super::ids::{Entry, key};
 use super::log::{Log, Record};
-use super::operation::{Batch, Done, Item, Operation, Outcome, Partial, Written};
+use super::operation::{Batch, Done, Item, Operation, Outcome, Partial, Values, Written};
 use super::rules::{check, merge, object_bytes};
 use super::text_index::TextIndex;
 use super::{Keeping, Message, Shard};
+use hyper::body::Bytes;
 use plimsoll_core::clock::now_ns;
 use plimsoll_front::Durability;
 pub(crate) use renewing::COMPACT_FROM_BYTES;
@@ -44,7 +46,15 @@ struct Change {
     row: u64,
     /// There may be an older version.
     replaces: bool,
-    document: Option<Box<TantivyDocument>>,
+    content: Content,
+}
+
+/// The content of a new version.
+enum Content {
+    Values(Box<TantivyDocument>),
+    /// A source whose values are not read yet.
+    Source(Bytes),
+    Removed,
 }
 
 /// The thread's state.
@@ -117,6 +127,7 @@ impl Writer {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if due_ns.is_none() && self.sync_due_ns.is_none() {
+                        self.text()?.make_way().map_err(io::Error::other)?;
                         self.text()?.settle().map_err(io::Error::other)?;
                         continue;
                     }
@@ -161,7 +172,7 @@ impl Writer {
         let mut next = Some(first);
         while let Some(message) = next {
             match message {
-                Message::Write(batch) => replies.push(self.batch(batch)),
+                Message::Write(batch) => replies.push(self.batch(batch)?),
                 Message::Refresh => refresh = true,
                 Message::Stop => stop = true,
                 other => others.push(other),
@@ -195,16 +206,30 @@ impl Writer {
         Ok(())
     }
 
-    /// Decides what comes of each operation; what is written goes into the buffer.
-    fn batch(&mut self, batch: Batch) -> (oneshot::Sender<Vec<Done>>, Vec<Done>) {
-        let Batch { items, reply, held: _held, room: _room } = batch;
+    /// Decides what comes of each operation; what is written goes into the buffer, and into the log where the buffer is full.
+    fn batch(&mut self, batch: Batch) -> io::Result<(oneshot::Sender<Vec<Done>>, Vec<Done>)> {
+        let Batch { items, reply, held: _held, room } = batch;
         let mut done = Vec::with_capacity(items.len());
+        let mut ends_early = false;
         for item in items {
             let (number, id) = (item.number, item.id.clone());
-            let result = self.item(item);
+            let mut result = if ends_early {
+                Err(ElasticError::new(503, "node_closed_exception", "the server stops"))
+            } else {
+                self.item(item)
+            };
+            if let (Ok(written), Some(_)) = (&mut result, &room) {
+                // The reply to a bulk request shows none.
+                written.source = None;
+            }
             done.push(Done { number, id, result });
+            // Each of many updates may write a document that is much larger than itself.
+            if self.records.len() >= MAX_GROUP_BYTES {
+                self.write(Vec::new())?;
+                ends_early = self.shard.is_stopping.load(Ordering::Relaxed);
+            }
         }
-        (reply, done)
+        Ok((reply, done))
     }
 
     fn item(&mut self, item: Item) -> Result<Written, ElasticError> {
@@ -216,14 +241,22 @@ impl Writer {
         let present = known.filter(|entry| !entry.removed);
         let version = check(&item, known, present)?;
         match item.operation {
-            Operation::Index(source, document) | Operation::Create(source, document) => {
+            Operation::Index(source, values) | Operation::Create(source, values) => {
                 let outcome = if present.is_some() { Outcome::Updated } else { Outcome::Created };
                 let (id, routing) = (item.id, &item.routing);
+                let content = match values {
+                    Values::Read(document) => Content::Values(document),
+                    Values::Later => Content::Source(source.clone()),
+                };
                 let sequence =
-                    self.put(key, id, routing, version, &source, document, known.is_some());
+                    self.put(key, id, routing, version, &source, content, known.is_some());
                 Ok(Written { outcome, version, sequence, source: None })
             }
             Operation::Update(partial) => {
+                self.update(key, item.id, &item.routing, &partial, (present, known), version)
+            }
+            Operation::UpdateLater(body) => {
+                let partial = Partial::read(&body)?;
                 self.update(key, item.id, &item.routing, &partial, (present, known), version)
             }
             Operation::Delete => {
@@ -242,20 +275,20 @@ impl Writer {
         routing: &str,
         version: u64,
         source: &[u8],
-        document: Box<TantivyDocument>,
+        content: Content,
         replaces: bool,
     ) -> u64 {
         let row = self.next_row;
         self.next_row += 1;
         let (at, sequence) = self.record(key, &id, routing, version, Some(source));
-        self.changes.push(Change { id, at, row, replaces, document: Some(document) });
+        self.changes.push(Change { id, at, row, replaces, content });
         sequence
     }
 
     fn delete(&mut self, key: u128, id: String, routing: &str, version: u64) -> u64 {
         let (at, sequence) = self.record(key, &id, routing, version, None);
         let row = self.next_row;
-        self.changes.push(Change { id, at, row, replaces: true, document: None });
+        self.changes.push(Change { id, at, row, replaces: true, content: Content::Removed });
         sequence
     }
 
@@ -290,6 +323,7 @@ impl Writer {
         (present, known): (Option<Entry>, Option<Entry>),
         version: u64,
     ) -> Result<Written, ElasticError> {
+        let _alone = alone(present.map_or(0, |entry| entry.bytes as usize));
         let old = present.map(|entry| self.source(entry)).transpose()?;
         let merged = match (old, &partial.upsert) {
             (Some(mut old), _) => {
@@ -310,11 +344,13 @@ impl Writer {
             }
         };
         let source = merged.to_string().into_bytes();
+        drop(merged);
+        check_source(&source)?;
         let document = self.state.read_document(&source, &id)?;
         let outcome = if present.is_some() { Outcome::Updated } else { Outcome::Created };
         let replaces = known.is_some();
-        let document = Box::new(document);
-        let sequence = self.put(key, id, routing, version, &source, document, replaces);
+        let content = Content::Values(Box::new(document));
+        let sequence = self.put(key, id, routing, version, &source, content, replaces);
         let source = partial.wants_source.then_some(source);
         Ok(Written { outcome, version, sequence, source })
     }
@@ -395,10 +431,13 @@ impl Writer {
             if change.replaces {
                 text.remove(&change.id, change.row).map_err(io::Error::other)?;
             }
-            if let Some(document) = change.document {
-                let place = (change.at, change.row);
-                text.add(&change.id, place, &document, &state).map_err(io::Error::other)?;
-            }
+            let place = (change.at, change.row);
+            let added = match change.content {
+                Content::Values(document) => text.add(&change.id, place, &document, &state),
+                Content::Source(source) => text.add_source(&change.id, place, &source, &state),
+                Content::Removed => Ok(()),
+            };
+            added.map_err(io::Error::other)?;
         }
         self.changes = changes;
         Ok(())

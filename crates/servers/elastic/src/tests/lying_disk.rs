@@ -4,7 +4,7 @@ use crate::index::{Defaults, Index};
 use crate::indices::Indices;
 use crate::mapping::Mapping;
 use crate::settings::Settings;
-use crate::shard::{Batch, Condition, Item, Message, Operation};
+use crate::shard::{Batch, Condition, Item, Message, Operation, Values};
 use plimsoll_disk::Disk;
 use plimsoll_disk::simulated::{Fault, Forgets, Plan, Simulated};
 use plimsoll_disk::sweep::{self, Start, Store};
@@ -52,7 +52,8 @@ fn open(disk: &Simulated) -> std::io::Result<Indices> {
 
 fn open_with(disk: &Simulated, durability: Durability) -> std::io::Result<Indices> {
     let disk = Arc::new(disk.clone());
-    let defaults = Defaults { disk, durability, scans: None, compact_from: COMPACT_FROM };
+    let drafts = Arc::default();
+    let defaults = Defaults { disk, durability, scans: None, compact_from: COMPACT_FROM, drafts };
     Indices::open(PathBuf::from("/home/data/elastic"), defaults)
 }
 
@@ -65,7 +66,7 @@ fn write(index: &Index, id: &str, number: Option<u64>) -> bool {
             let Ok(document) = index.state.read_document(source.as_bytes(), id) else {
                 return false;
             };
-            Operation::Index(source.into_bytes().into(), Box::new(document))
+            Operation::Index(source.into_bytes().into(), Values::Read(Box::new(document)))
         }
     };
     let (routing, condition) = (String::new(), Condition::default());

@@ -11,6 +11,7 @@ mod refreshing;
 mod scan_mode;
 mod semantics;
 mod states;
+mod values;
 
 use crate::{ElasticConfig, run};
 use plimsoll_front::{Durability, FrontConfig};

@@ -16,7 +16,7 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_documents::document::Values;
 use plimsoll_documents::operation::{Edit, parse_update};
 use plimsoll_documents::schema::Schemas;
-use plimsoll_front::Body;
+use plimsoll_front::{Body, BodyError, tree_bytes};
 use std::sync::Arc;
 use std::sync::mpsc::TrySendError;
 use std::time::Duration;
@@ -95,7 +95,9 @@ pub(super) async fn read(
         Method::DELETE => Action::Remove,
         _ => {
             let read = body.read(request.headers, MAX_BODY_BYTES).await;
-            let read = read.map_err(|error| Outcome::refused(error.status, error.message))?;
+            let refused = |error: BodyError| Outcome::refused(error.status, error.message);
+            let mut read = read.map_err(refused)?;
+            read.held.reserve(tree_bytes(&read.bytes)).map_err(refused)?;
             // The root has no methods that reach here without a collection.
             let schema = collection.and_then(|place| schemas.by_name(place.document_type));
             let schema = schema.ok_or_else(|| Outcome::invalid("Document type missing"))?;

@@ -12,7 +12,7 @@ use plimsoll_documents::operation::{parse_put, parse_update};
 use plimsoll_documents::render::{Tensors, push_values};
 use plimsoll_documents::schema::{Schema, Schemas};
 use plimsoll_front::metrics::Kind;
-use plimsoll_front::{Body, Held};
+use plimsoll_front::{Body, BodyError, Held, tree_bytes};
 use plimsoll_wire::vespa::DocumentId;
 use std::sync::Arc;
 use std::sync::mpsc::TrySendError;
@@ -119,7 +119,9 @@ async fn read(
         return Ok(Read { operation, condition: None, create: false, held: None });
     }
     let read = body.read(request.headers, MAX_BODY_BYTES).await;
-    let read = read.map_err(|error| Outcome::refused(error.status, error.message))?;
+    let refused = |error: BodyError| Outcome::refused(error.status, error.message);
+    let mut read = read.map_err(refused)?;
+    read.held.reserve(tree_bytes(&read.bytes)).map_err(refused)?;
     let held = Some(read.held);
     if kind == Kind::Put {
         let put = parse_put(&read.bytes, schema).map_err(Outcome::invalid)?;

@@ -224,3 +224,19 @@ fn very_long_values_are_kept_and_do_no_harm() {
     assert_eq!((reply.status, reply.total()), (200, 0));
     assert_eq!(client.get("/state/v1/health").status, 200);
 }
+
+#[test]
+fn documents_of_too_many_values_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path());
+    let mut client = server.client();
+    let many = format!("[{}\"x\"]", "\"x\",".repeat(1_000_000));
+    for (method, body) in [
+        ("POST", format!("{{\"fields\":{{\"title\":{many}}}}}")),
+        ("PUT", format!("{{\"fields\":{{\"title\":{{\"assign\":{many}}}}}}}")),
+    ] {
+        let reply = client.request(method, "/document/v1/doc/doc/docid/1", JSON, body.as_bytes());
+        assert_eq!(reply.status, 413, "{}", reply.body);
+        assert!(reply.body.contains("send it in several requests"), "{}", reply.body);
+    }
+}

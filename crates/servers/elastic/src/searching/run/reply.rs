@@ -6,6 +6,7 @@ use super::super::source_filter::SourceFilter;
 use super::{Gather, Merged, Ran, Results};
 use crate::NODE;
 use crate::error::ElasticError;
+use crate::memory::check_reply;
 use crate::shard::Log;
 use plimsoll_core::clock::now_ns;
 use plimsoll_index::execute::SortValue;
@@ -57,6 +58,7 @@ pub(super) fn render(
         }
         let log = results.logs.get(hit.target).and_then(Option::as_deref);
         push_hit(&mut out, gather, hit, log)?;
+        check_reply(out.len(), number + 1)?;
     }
     out.extend_from_slice(b"]}}");
     Ok(Ran { body: out })
