@@ -1,7 +1,7 @@
 //! The text index: one thread that follows the store and makes its changes searchable.
 
 use super::mapping::IndexSchema;
-use super::store::{Change, IndexMessage, Store, StoreError};
+use super::store::{Change, IndexMessage, Store, StoreError, Waiting};
 use plimsoll_core::clock::now_ns;
 use plimsoll_disk::{Disk, durable};
 use plimsoll_index::directory;
@@ -13,7 +13,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyError, Term};
+use tantivy::schema::Document;
+use tantivy::{
+    Index, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TantivyDocument, TantivyError,
+    Term,
+};
 use tokio::sync::watch;
 
 /// Memory for a segment that is being made.
@@ -37,11 +41,26 @@ pub(crate) enum IndexError {
     Folder { path: String, error: std::io::Error },
 }
 
+/// A document in the queue of the writer's own thread, which may be long.
+struct Counted {
+    document: TantivyDocument,
+    _waiting: Waiting,
+}
+
+impl Document for Counted {
+    type Value<'a> = <TantivyDocument as Document>::Value<'a>;
+    type FieldsValuesIter<'a> = <TantivyDocument as Document>::FieldsValuesIter<'a>;
+
+    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
+        self.document.iter_fields_and_values()
+    }
+}
+
 /// The index thread's state.
 pub(crate) struct Indexer {
     schema: IndexSchema,
     store: Store,
-    writer: IndexWriter,
+    writer: IndexWriter<Counted>,
     reader: IndexReader,
     searchable: watch::Sender<u64>,
     interval: Duration,
@@ -78,7 +97,7 @@ impl Indexer {
             .num_merge_threads(1)
             .memory_budget_per_thread(WRITER_BYTES)
             .build();
-        let writer: IndexWriter = index.writer_with_options(options)?;
+        let writer: IndexWriter<Counted> = index.writer_with_options(options)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let mut indexer = Self {
             schema,
@@ -98,11 +117,16 @@ impl Indexer {
     fn catch_up(&mut self, covered: Option<u64>) -> Result<(), IndexError> {
         let store = self.store.clone();
         match covered {
-            Some(covered) => store.changes_after(covered, |change| self.apply(change))?,
-            None => store.every_document(|change| self.apply(change))?,
+            Some(covered) => store.changes_after(covered, |change| self.catch_up_with(change))?,
+            None => store.every_document(|change| self.catch_up_with(change))?,
         }
         self.sequence = store.progress.committed.load(Ordering::Acquire);
         self.commit()
+    }
+
+    fn catch_up_with(&mut self, change: Change) -> Result<(), IndexError> {
+        let waiting = self.store.backlog.enter(change.bytes);
+        self.apply(change, waiting)
     }
 
     /// Reader with the snapshots for searching.
@@ -125,8 +149,8 @@ impl Indexer {
             let wait =
                 due_ns.map_or(IDLE, |due| Duration::from_nanos(due.saturating_sub(now_ns())));
             match changes.recv_timeout(wait) {
-                Ok(IndexMessage::Change(change)) => {
-                    self.apply(change)?;
+                Ok(IndexMessage::Change(change, waiting)) => {
+                    self.apply(change, waiting)?;
                     due_ns = due_ns.or_else(|| Some(now_ns() + as_ns(self.pause())));
                     if due_ns.is_some_and(|due| now_ns() < due) {
                         continue;
@@ -177,12 +201,13 @@ impl Indexer {
         self.interval.max(self.last_commit * 2)
     }
 
-    fn apply(&mut self, change: Change) -> Result<(), IndexError> {
+    fn apply(&mut self, change: Change, waiting: Waiting) -> Result<(), IndexError> {
         if change.replaces {
             self.writer.delete_term(Term::from_field_u64(self.schema.lid, change.lid));
         }
         if let Some(values) = change.values {
-            self.writer.add_document(self.schema.document(change.lid, &values))?;
+            let document = self.schema.document(change.lid, &values);
+            self.writer.add_document(Counted { document, _waiting: waiting })?;
         }
         self.sequence = change.sequence;
         Ok(())

@@ -6,6 +6,7 @@
 //! catches up after a crash; the notes go away once a commit of the index has covered them.
 
 mod backend;
+mod backlog;
 mod fetched;
 pub(crate) mod key;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod scan;
 mod tests;
 mod write;
 
+pub(crate) use backlog::{Backlog, Waiting};
 pub(crate) use fetched::Fetched;
 pub(crate) use record::{Record, read_and_write};
 pub(crate) use scan::{Found, Start};
@@ -134,11 +136,13 @@ pub(crate) struct Change {
     pub(crate) replaces: bool,
     /// The new content, or none when the document is gone.
     pub(crate) values: Option<Values>,
+    /// Length of the record.
+    pub(crate) bytes: usize,
 }
 
 /// A message to the index thread.
 pub(crate) enum IndexMessage {
-    Change(Change),
+    Change(Change, Waiting),
     /// Make everything searchable now.
     Refresh,
     /// Commit, then end.
@@ -178,6 +182,8 @@ pub(crate) struct Store {
     durability: Durability,
     pub(crate) schemas: Arc<Schemas>,
     pub(crate) progress: Arc<Progress>,
+    /// Documents on their way into the index.
+    pub(crate) backlog: Arc<Backlog>,
     /// Tells this file from any other, so that an index of another one is not trusted.
     pub(crate) id: u64,
 }
@@ -253,7 +259,8 @@ impl Store {
         };
         transaction.commit()?;
         let disk = Arc::clone(disk);
-        Ok(Self { db: Arc::new(db), disk, durability, schemas, progress: Arc::new(progress), id })
+        let (db, progress, backlog) = (Arc::new(db), Arc::new(progress), Arc::default());
+        Ok(Self { db, disk, durability, schemas, progress, backlog, id })
     }
 
     fn records(&self) -> Result<RecordTable, StoreError> {
@@ -295,8 +302,9 @@ impl Store {
                     continue;
                 }
                 let lid = u64::from_le_bytes(*lid);
-                let values = self.by_lid(&keys, &records, lid)?.map(|document| document.values);
-                visit(Change { sequence: number, lid, replaces: true, values })?;
+                let (values, bytes) = self.by_lid(&keys, &records, lid)?.unzip();
+                let bytes = bytes.unwrap_or(0);
+                visit(Change { sequence: number, lid, replaces: true, values, bytes })?;
             }
         }
         Ok(())
@@ -317,7 +325,8 @@ impl Store {
                 continue;
             }
             let values = Some(Values::decode(&self.schemas, content).map_err(StoreError::from)?);
-            visit(Change { sequence, lid: header.lid, replaces: false, values })?;
+            let (lid, bytes) = (header.lid, content.len());
+            visit(Change { sequence, lid, replaces: false, values, bytes })?;
         }
         Ok(())
     }
@@ -327,11 +336,12 @@ impl Store {
         keys: &impl ReadableTable<u64, &'static [u8]>,
         records: &RecordTable,
         lid: u64,
-    ) -> Result<Option<Document>, StoreError> {
+    ) -> Result<Option<(Values, usize)>, StoreError> {
         let Some(key) = keys.get(lid)? else { return Ok(None) };
         let Some(record) = records.get(key.value())? else { return Ok(None) };
         let (_, id) = key::parts(key.value()).ok_or(DecodeError::Damaged)?;
-        Ok(document(&self.schemas, id, record.value())?.map(|(_, document)| document))
+        let (record, schemas) = (record.value(), &self.schemas);
+        Ok(document(schemas, id, record)?.map(|(_, document)| (document.values, record.len())))
     }
 }
 

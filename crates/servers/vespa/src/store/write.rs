@@ -19,6 +19,8 @@ use tokio::sync::oneshot;
 
 /// The most writes in one commit.
 const MAX_BATCH: usize = 4096;
+/// A commit is not begun with another write when its records have this many bytes: an update of few bytes may make a long one.
+const BATCH_BYTES: usize = 64 << 20;
 /// Longest time that acknowledged writes may wait for the disk, by durability.
 const ASYNC_NS: u64 = 100_000_000;
 const NONE_NS: u64 = 10_000_000_000;
@@ -105,6 +107,8 @@ struct Pending<'t> {
     sequence: u64,
     timestamp_us: u64,
     changes: Vec<Change>,
+    /// Bytes of the records.
+    bytes: usize,
     added: u64,
     removed: u64,
     tombs_added: u64,
@@ -122,8 +126,12 @@ impl Store {
         // When the oldest write that is acknowledged and not on the disk was committed.
         let mut unsynced_ns: Option<u64> = None;
         let mut batch = Vec::new();
+        let mut stop = false;
         loop {
-            let stop = collect(queue, &mut batch, self.sync_due(unsynced_ns));
+            // Of a batch with long records, some writes are left for the next commit.
+            if batch.is_empty() {
+                stop = collect(queue, &mut batch, self.sync_due(unsynced_ns));
+            }
             if batch.is_empty() && !stop && unsynced_ns.is_none() {
                 continue;
             }
@@ -142,7 +150,7 @@ impl Store {
                 Ok((answers, changes)) => {
                     // These changes are made; when the index is gone, what comes after is refused.
                     failed = failed.take().or(self.publish(changes, index).err());
-                    for (write, answer) in batch.drain(..).zip(answers) {
+                    for (write, answer) in batch.drain(..answers.len()).zip(answers) {
                         // Nobody waits any more when the client has gone away.
                         let _ = write.done.send(answer);
                     }
@@ -153,7 +161,7 @@ impl Store {
                     }
                 }
             }
-            if stop {
+            if stop && batch.is_empty() {
                 return;
             }
         }
@@ -179,7 +187,8 @@ impl Store {
         let Some(last) = changes.last().map(|change| change.sequence) else { return Ok(()) };
         let mut sent = Ok(());
         for change in changes {
-            if index.send(IndexMessage::Change(change)).is_err() {
+            let waiting = self.backlog.enter(change.bytes);
+            if index.send(IndexMessage::Change(change, waiting)).is_err() {
                 sent = Err(StoreError::Failed("the index has stopped".to_owned()));
                 break;
             }
@@ -188,6 +197,7 @@ impl Store {
         sent
     }
 
+    /// Commits as many of these writes as have room in one commit, and returns their answers.
     pub(super) fn commit(
         &self,
         batch: &mut [Write],
@@ -202,6 +212,9 @@ impl Store {
         let counts = {
             let mut pending = Pending::open(&transaction, &self.schemas)?;
             for write in batch.iter_mut() {
+                if pending.bytes >= BATCH_BYTES {
+                    break;
+                }
                 let answer = pending.apply(write);
                 if let Err(WriteError::Store(error)) = &answer {
                     return Err(error.clone());
@@ -266,6 +279,7 @@ impl<'t> Pending<'t> {
             sequence: number(LAST_SEQUENCE)?,
             timestamp_us: number(LAST_TIMESTAMP)?,
             changes: Vec::new(),
+            bytes: 0,
             added: 0,
             removed: 0,
             tombs_added: 0,
@@ -341,7 +355,9 @@ impl<'t> Pending<'t> {
         let record = record.stamped(lid, timestamp_us);
         self.records.insert(key, record).map_err(StoreError::from)?;
         let replaces = alive.is_some();
-        self.changes.push(Change { sequence, lid, replaces, values: Some(values) });
+        let bytes = record.len();
+        self.bytes += bytes;
+        self.changes.push(Change { sequence, lid, replaces, values: Some(values), bytes });
         Ok(Written::Changed)
     }
 
@@ -353,7 +369,8 @@ impl<'t> Pending<'t> {
         self.tombstones.insert(timestamp_us, key).map_err(StoreError::from)?;
         self.removed += 1;
         self.tombs_added += 1;
-        self.changes.push(Change { sequence, lid: old.lid, replaces: true, values: None });
+        let lid = old.lid;
+        self.changes.push(Change { sequence, lid, replaces: true, values: None, bytes: 0 });
         Ok(Written::Changed)
     }
 
