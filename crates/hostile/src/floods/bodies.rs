@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Sends a request and waits for the first bytes of its reply.
-fn ask(ground: &Ground<'_>, method: &str, path: &str, kind: &str, body: &[u8]) {
+pub(super) fn ask(ground: &Ground<'_>, method: &str, path: &str, kind: &str, body: &[u8]) {
     let Ok(mut stream) = ground.connect() else { return };
     let length = body.len();
     let head = format!(
@@ -28,7 +28,7 @@ fn ask(ground: &Ground<'_>, method: &str, path: &str, kind: &str, body: &[u8]) {
     }
 }
 
-const JSON: &str = "Content-Type: application/json\r\n";
+pub(super) const JSON: &str = "Content-Type: application/json\r\n";
 
 /// Makes an index with some documents, then asks these bodies of it again and again.
 fn search(ground: &Ground<'_>, bodies: &[String]) {

@@ -1,6 +1,6 @@
 //! All floods, by server.
 
-use super::{Endpoint, Flood, Honest, attacks, bodies, frames, get};
+use super::{Endpoint, Flood, Honest, attacks, bodies, frames, get, values};
 use std::time::Duration;
 
 /// Memory of the servers that answer without data.
@@ -44,7 +44,7 @@ const HTTP: [Attack; 11] = [
 ];
 
 /// Floods of the search server alone.
-const OF_SEARCH: [Attack; 18] = [
+const OF_SEARCH: [Attack; 24] = [
     ("100 Continue expected, no body sent", attacks::expectations),
     ("HTTP/2: streams opened and reset", frames::rapid_reset),
     ("HTTP/2: CONTINUATION without end", frames::continuations),
@@ -58,6 +58,12 @@ const OF_SEARCH: [Attack; 18] = [
     ("gzip bombs as bodies", bodies::packed_bombs),
     ("bulk bodies of 90 MB", bodies::giant_bulks),
     ("bulk bodies of 200,000 lines", bodies::full_bulks),
+    ("values that take gigabytes as a tree", values::trees),
+    ("documents of millions of values", values::documents),
+    ("small updates of a document of 5 MB", values::updates),
+    ("replies of gigabytes", values::replies),
+    ("long documents in 900 indices", values::drafts),
+    ("long documents, faster than their index", values::backlog),
     ("new fields without end", bodies::new_fields),
     ("new indices without end", bodies::new_indices),
     ("forged ids and tokens", bodies::forged_tokens),

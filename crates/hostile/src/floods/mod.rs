@@ -5,6 +5,7 @@ mod bodies;
 mod frames;
 mod list;
 mod served;
+mod values;
 
 pub use list::all;
 pub use served::Endpoint;
