@@ -149,9 +149,7 @@ fn missing(parts: &[Part]) -> Vec<String> {
 fn trouble(part: &Part, sum: &Ledger) -> Option<String> {
     let (name, record) = (&part.agent.name, &part.loaded.record);
     if part.loaded.cut {
-        return Some(format!(
-            "agent {name}: its record has no end; it holds what was kept until then"
-        ));
+        return Some(format!("agent {name}: its record is incomplete and ends before the run did"));
     }
     if *sum != record.ledger {
         return Some(format!(

@@ -161,7 +161,7 @@ fn backlog(root: &Root) -> Check {
         "somaxconn",
         found.map(|found| found >= BACKLOG_MIN),
         found.map_or("unknown".to_owned(), |found| found.to_string()),
-        "when many connections come at once, those beyond it wait a second for their next try",
+        "if more connections than this arrive at once, the others wait a second before they try again",
         format!("sudo sysctl -w net.core.somaxconn={BACKLOG_MIN}"),
     )
 }
@@ -256,7 +256,7 @@ fn quota(root: &Root) -> Check {
         "cgroup CPU quota",
         found.map(|quota| quota.is_none()),
         shown,
-        "a program that has used its quota stands still for up to 100 ms, which no server is to blame for",
+        "a program that has used up its quota is paused for up to 100 ms, and the pause looks like a slow server",
         "run without a CPU limit (docker run without --cpus, systemctl set-property UNIT CPUQuota=)",
     )
 }

@@ -77,7 +77,7 @@ impl Search<'_> {
         match outcome {
             Err(Stop::Interrupted) => (
                 Verdict::Interrupted,
-                "the search was interrupted; what it knew by then is reported".to_owned(),
+                "the search was interrupted; its results up to then are reported".to_owned(),
             ),
             Err(Stop::TargetFailed) => (
                 Verdict::TargetFailed,

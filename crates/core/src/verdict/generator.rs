@@ -399,7 +399,7 @@ fn waiting(evidence: &Evidence<'_>, measured: &Histogram) -> Option<String> {
         None => return None,
     };
     Some(format!(
-        "all {limit} connections {whose} were in use: {what}; with more, the target would have been asked more at once"
+        "all {limit} connections {whose} were in use: {what}; with more connections, more requests would have been in flight"
     ))
 }
 

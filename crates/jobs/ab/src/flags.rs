@@ -86,8 +86,8 @@ pub struct AbArgs {
     /// Metrics that get an answer, such as rate,p99,cpu
     ///
     /// rate, p50, p90, p95, p99, p99.9, mean, max, max-rate, cpu, errors, documents, accepted, bytes; time and number with
-    /// --command. The default fits the job: p50,p95,p99 of an open load, rate of a closed one, max-rate of seek. The more are
-    /// named, the longer it takes.
+    /// --command. The default fits the job: p50,p95,p99 of an open load, rate of a closed one, max-rate of seek. More metrics
+    /// take more time.
     #[arg(long, value_name = "METRICS", value_delimiter = ',', help_heading = "Decision")]
     pub on: Vec<String>,
     /// Two sides are the same if they differ by less

@@ -48,8 +48,8 @@ Examples:
 
 /// Wait for runs on a bus and carry out a part of each
 ///
-/// A run with --agents N is shared out exactly over N agents. An agent sends no load without a coordinator: if that is silent for
-/// 8 s, the agent ends its part. It keeps a record of its own part.
+/// A run with --agents N is shared out exactly over N agents. An agent sends no load without a coordinator: if the coordinator
+/// is silent for 8 s, the agent ends its part. It keeps a record of its own part.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct AgentArgs {
@@ -60,8 +60,8 @@ pub struct AgentArgs {
     name: Option<String>,
     /// Work of the agent: load or watch
     ///
-    /// load carries out a part of each run. watch sends no load: while a run of its fleet is on, it samples its machine and the things
-    /// of its --watch once a second, and sends the lines to the coordinator, whose record and page show them.
+    /// load carries out a part of each run. watch sends no load: during each run of its fleet it samples its machine, and the
+    /// processes named by --watch, once a second; the coordinator shows them in its record and on its page.
     #[arg(
         long,
         value_name = "ROLE",

@@ -115,7 +115,7 @@ fn table(page: &mut Page<'_>, rank: &RankResult) {
     let spread = rank.spread;
     if instances.len() > 1 && spread > SPREAD_MAX {
         let text = format!(
-            "the instances' answers lie {} apart: they do not have the same machine to themselves",
+            "the instances' answers lie {} apart: they do not have equal shares of the machine",
             percent(spread)
         );
         page.alert("Warning", &text, Tone::Warn);

@@ -202,7 +202,7 @@ fn instances(rank: &RankResult) -> Option<Section> {
     let mut section = Section::new("instances", "Instances in the last run", "");
     if rank.spread > SPREAD_MAX {
         let text = format!(
-            "The instances' answers lie {} apart: they do not have the same machine to themselves.",
+            "The instances' answers lie {} apart: they do not have equal shares of the machine.",
             percent(rank.spread)
         );
         section = section.with(Part::Text(Tone::Warn, text));

@@ -204,7 +204,8 @@ fn probes(search: &SearchResult) -> Option<Section> {
     if search.probes.is_empty() {
         return None;
     }
-    let mut table = Table::new(&["engine", "distance asked", "words found at", "remarks"]);
+    let mut table =
+        Table::new(&["engine", "requested distance", "distances of the words found", "remarks"]);
     for probe in &search.probes {
         if let Some(trouble) = &probe.trouble {
             let cells = [probe.engine.as_str(), "", "unknown", trouble].map(Cell::text);

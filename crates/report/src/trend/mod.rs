@@ -289,7 +289,7 @@ fn median(values: &[f64]) -> Option<f64> {
 /// Words for a group that is too short for changes.
 fn too_short(counted: usize) -> Option<String> {
     (counted < SERIES_LEAST)
-        .then(|| format!("changes are looked for from {SERIES_LEAST} runs that count on"))
+        .then(|| format!("plimsoll looks for changes once {SERIES_LEAST} runs count"))
 }
 
 #[cfg(test)]

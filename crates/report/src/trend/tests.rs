@@ -145,6 +145,6 @@ fn a_page_has_the_changes_first_and_a_mark_at_each() {
 #[test]
 fn a_short_history_says_from_when_on_changes_are_looked_for() {
     let text = Trend::of("runs", &runs(&[10.0, 11.0, 30.0], |_, _| {})).render();
-    assert!(text.contains("changes are looked for from 10 runs that count on"), "{text}");
+    assert!(text.contains("plimsoll looks for changes once 10 runs count"), "{text}");
     assert!(text.contains("No change of level was found."), "{text}");
 }

@@ -55,7 +55,7 @@ impl Known<'_> {
         }
         if rows.iter().any(|row| row.source == "predicted") {
             said.push(format!(
-                "Beyond {} the rate grows as one of the models has it that the points do not rule out.",
+                "Beyond {} the rate follows one of the models that the points do not rule out.",
                 self.counted(self.scaling.points().last().map_or(0.0, |point| point.n))
             ));
         }
