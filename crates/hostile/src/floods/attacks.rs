@@ -61,6 +61,29 @@ pub fn slow_bodies(ground: &Ground<'_>) {
     }
 }
 
+/// Bodies of 2 MB whose last byte does not come.
+pub fn unfinished_bodies(ground: &Ground<'_>) {
+    const BYTES: usize = 2_000_000;
+    let body = vec![b'a'; BYTES - 1];
+    ground.on_threads(8, || {
+        let mut held = Vec::new();
+        for path in ["/api/1.0/", "/_bulk"].iter().cycle() {
+            if ground.is_over() {
+                return;
+            }
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: {BYTES}\r\n\r\n"
+            );
+            if let Ok(mut stream) = ground.connect()
+                && ground.send(&mut stream, head.as_bytes())
+                && ground.send(&mut stream, &body)
+            {
+                held.push(stream);
+            }
+        }
+    });
+}
+
 /// Connections that open and close as fast as they can.
 pub fn opens_and_closes(ground: &Ground<'_>) {
     ground.on_threads(4, || {

@@ -29,10 +29,11 @@ fn at_page(endpoint: &Endpoint, patience: Duration) -> std::io::Result<()> {
 type Attack = (&'static str, fn(&super::Ground<'_>));
 
 /// Floods that every server of HTTP/1.1 is given.
-const HTTP: [Attack; 11] = [
+const HTTP: [Attack; 12] = [
     ("silent connections", attacks::silent),
     ("heads by the byte", attacks::slow_heads),
     ("bodies by the byte", attacks::slow_bodies),
+    ("bodies of 2 MB without their last byte", attacks::unfinished_bodies),
     ("connections opened and closed", attacks::opens_and_closes),
     ("heads without end", attacks::endless_heads),
     ("request lines without end", attacks::endless_lines),

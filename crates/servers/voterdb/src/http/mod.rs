@@ -3,9 +3,10 @@
 
 mod gate;
 mod json;
+mod memory;
 
 use gate::{Gate, GateError};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
@@ -13,6 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use json::Asked;
+use memory::{FORM_BYTES_MAX, Memory, Unread};
 use plimsoll_serving::accept::{ACCEPT_PAUSE, accept};
 use plimsoll_serving::room::{Room, Seat};
 use plimsoll_serving::stop::Stop;
@@ -31,8 +33,6 @@ type Reply = Response<Full<Bytes>>;
 
 /// HTTP connections at a time; for a further one, the one that has been at rest longest is closed.
 const CONNECTIONS_MAX: usize = 1_024;
-/// Bytes of the body of a request.
-const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest time that a request may take to arrive, and a connection may be idle.
 const IDLE: Duration = Duration::from_secs(60);
 /// Time for requests in flight when the server stops.
@@ -65,6 +65,7 @@ async fn accept_all(
     let stopped = unsafe { AsyncFd::register(stop) }?;
     let (tell, stopping) = watch::channel(false);
     let room = Room::new(CONNECTIONS_MAX);
+    let memory = Arc::new(Memory::default());
     loop {
         let accepted = tokio::select! {
             biased;
@@ -73,12 +74,12 @@ async fn accept_all(
         };
         match accepted {
             Ok((stream, seat)) => {
-                let stopping = stopping.clone();
+                let (stopping, memory) = (stopping.clone(), Arc::clone(&memory));
                 tokio::spawn(async move {
                     let seat = Arc::new(seat);
                     tokio::select! {
                         () = seat.sent_away() => {}
-                        () = connection(WriteLimited::new(stream, WRITE), volt, stopping, &seat) => {}
+                        () = connection(WriteLimited::new(stream, WRITE), (volt, memory), stopping, &seat) => {}
                     }
                 });
             }
@@ -96,7 +97,7 @@ async fn accept_all(
 
 async fn connection(
     stream: WriteLimited<tokio::net::TcpStream>,
-    volt: SocketAddr,
+    (volt, memory): (SocketAddr, Arc<Memory>),
     mut stopping: watch::Receiver<bool>,
     seat: &Arc<Seat>,
 ) {
@@ -104,8 +105,8 @@ async fn connection(
     let gate = Arc::new(Mutex::new(None));
     let own = Arc::clone(seat);
     let service = service_fn(move |request| {
-        let (gate, seat) = (Arc::clone(&gate), Arc::clone(&own));
-        async move { Ok::<_, Infallible>(answer(request, volt, &gate, &seat).await) }
+        let (gate, seat, memory) = (Arc::clone(&gate), Arc::clone(&own), Arc::clone(&memory));
+        async move { Ok::<_, Infallible>(answer(request, (volt, &memory), &gate, &seat).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -123,7 +124,7 @@ async fn connection(
 
 async fn answer(
     request: Request<Incoming>,
-    volt: SocketAddr,
+    (volt, memory): (SocketAddr, &Memory),
     gate: &Mutex<Option<Gate>>,
     seat: &Seat,
 ) -> Reply {
@@ -133,21 +134,26 @@ async fn answer(
         return reply(StatusCode::NOT_FOUND, "text/plain", text.to_owned());
     }
     let mut text = head.uri.query().unwrap_or_default().to_owned();
+    let mut _form = None;
     match head.method {
         Method::GET => {}
         Method::POST => {
-            let read = tokio::time::timeout(IDLE, Limited::new(body, BODY_BYTES_MAX).collect());
-            let form = match read.await {
-                Ok(Ok(form)) => String::from_utf8(form.to_bytes().to_vec()).ok(),
-                _ => None,
-            };
-            let Some(form) = form else {
-                let text =
-                    format!("the form cannot be read, or has more than {BODY_BYTES_MAX} bytes\n");
-                return reply(StatusCode::BAD_REQUEST, "text/plain", text);
+            let read = tokio::time::timeout(IDLE, memory.form(body)).await;
+            let form = match read.unwrap_or(Err(Unread::Unreadable)) {
+                Ok(form) => form,
+                Err(Unread::Unreadable) => {
+                    let text = format!(
+                        "the form cannot be read, or has more than {FORM_BYTES_MAX} bytes\n"
+                    );
+                    return reply(StatusCode::BAD_REQUEST, "text/plain", text);
+                }
+                Err(Unread::Busy) => {
+                    return busy("forms of other requests take all memory for them");
+                }
             };
             text.push('&');
-            text.push_str(form.trim_end());
+            text.push_str(form.text.trim_end());
+            _form = Some(form);
         }
         _ => {
             let text = "the method must be GET or POST\n".to_owned();
@@ -159,7 +165,7 @@ async fn answer(
     let _served = seat.serve();
     let asked = match Asked::parse(&text) {
         Ok(asked) => asked,
-        Err(why) => return page(StatusCode::OK, None, &json::failure(-3, &why)),
+        Err(why) => return page(memory, StatusCode::OK, None, json::failure(-3, &why)),
     };
     let callback = asked.callback.clone();
     let (status, text) = match call(&asked, volt, gate).await {
@@ -169,7 +175,7 @@ async fn answer(
         }
         Err(GateError::Broken(why)) => (StatusCode::SERVICE_UNAVAILABLE, json::failure(-4, &why)),
     };
-    page(status, callback.as_deref(), &text)
+    page(memory, status, callback.as_deref(), text)
 }
 
 /// Makes calls through the connection behind this one, which is opened again for another user.
@@ -188,15 +194,23 @@ async fn call(
     json::response(&message).map_err(GateError::Broken)
 }
 
-fn page(status: StatusCode, callback: Option<&str>, json: &str) -> Reply {
-    match callback {
-        Some(callback) => reply(status, "application/javascript", format!("{callback}( {json} )")),
-        None => reply(status, "application/json", json.to_owned()),
+fn page(memory: &Memory, status: StatusCode, callback: Option<&str>, json: String) -> Reply {
+    let (kind, text) = match callback {
+        Some(callback) => ("application/javascript", format!("{callback}( {json} )")),
+        None => ("application/json", json),
+    };
+    match memory.reply(text.into_bytes()) {
+        Some(bytes) => reply(status, kind, bytes),
+        None => busy("replies that their clients have not read take all memory for them"),
     }
 }
 
-fn reply(status: StatusCode, kind: &'static str, text: String) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from(text)));
+fn busy(why: &str) -> Reply {
+    reply(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("{why}; ask again\n"))
+}
+
+fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(text.into()));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     reply
