@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// because others send large ones.
 const LARGE_BYTES: usize = 128 << 20;
 const SMALL_BYTES: usize = 192 << 20;
-/// What is read from a large body takes more than this.
+/// The values of a large body take more than this.
 const LARGE_FROM: usize = 256 << 10;
 /// Most that is read from one body.
 pub const READ_BYTES_MAX: usize = 128 << 20;

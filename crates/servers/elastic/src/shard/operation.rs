@@ -48,7 +48,7 @@ impl Partial {
     /// # Errors
     /// When it is none.
     pub(crate) fn read(source: &[u8]) -> Result<Self, ElasticError> {
-        let json = super::super::searching::parse(source)?;
+        let json = serde_json::from_slice(source).map_err(|error| ElasticError::json(&error))?;
         let Json::Object(object) = json else {
             return Err(ElasticError::argument("the update must be an object"));
         };

@@ -1,5 +1,5 @@
 //! Documents that are written and not yet in the index. An index that is slower than the writes would have thousands of them in
-//! memory: beyond so many bytes the writing thread waits.
+//! memory: beyond a number of bytes the writing thread waits.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
