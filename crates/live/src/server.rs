@@ -23,6 +23,8 @@ use tokio::task::AbortHandle;
 
 /// Most connections at once, with the token and without.
 const CONNECTIONS_MAX: usize = 1_024;
+/// Connections that may wait to be accepted, and longer than usual when many come without the token.
+const ACCEPT_QUEUE: i32 = 1_024;
 /// Longest wait for the head of a request.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// Longest wait, after the end of the run, until readers have the report.
@@ -45,6 +47,7 @@ impl Live {
     /// When the address cannot be listened on, or the system has no thread or no random numbers left.
     pub fn start(address: Address, hooks: Hooks) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address.0)?;
+        rustix::net::listen(&listener, ACCEPT_QUEUE)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared::new(token()?, address.ip().is_loopback(), hooks));
@@ -52,7 +55,9 @@ impl Live {
         let own = shared.clone();
         Builder::new().name("live".to_owned()).spawn(move || {
             step_back(StepBack::Last);
-            runtime.block_on(serve(listener, &own));
+            // As a task, it takes its turn behind the connections: see `Strangers::make_room`.
+            let serving = runtime.spawn(async move { serve(listener, &own).await });
+            let _ = runtime.block_on(serving);
         })?;
         Ok(Self { shared, address })
     }
@@ -146,6 +151,7 @@ async fn serve(listener: std::net::TcpListener, shared: &Arc<Shared>) {
             continue;
         }
         let _ = stream.set_nodelay(true);
+        shared.strangers.make_room().await;
         let counted = Counted::one(shared);
         let own = shared.clone();
         // The connection needs to know how it can be ended.
@@ -204,4 +210,70 @@ async fn connect(stream: TcpStream, shared: &Arc<Shared>, handle: AbortHandle) {
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hooks, Live, now_ns};
+    use crate::strangers::{GRACE, STRANGERS_MAX};
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+    use std::time::Duration;
+
+    fn live() -> Live {
+        let address = "127.0.0.1:0".parse().unwrap();
+        let hooks = Hooks {
+            renew: Box::new(|| ()),
+            stop: Box::new(|| ()),
+            metrics: Box::new(String::new),
+            metrics_kind: "text/plain",
+        };
+        Live::start(address, hooks).unwrap()
+    }
+
+    fn connect(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    /// The status of a request with the token.
+    fn status(live: &Live, mut stream: TcpStream) -> String {
+        let request = format!(
+            "GET /stop?token={} HTTP/1.1\r\nHost: {}\r\n\r\n",
+            live.shared.token, live.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).unwrap();
+        String::from_utf8_lossy(&start).into_owned()
+    }
+
+    #[test]
+    fn a_connection_has_time_to_show_the_token_while_hundreds_come_without() {
+        let live = live();
+        let mut silent = Vec::new();
+        for _ in 0..10 {
+            let begin_ns = now_ns();
+            let honest = connect(live.address);
+            silent.extend((0..2 * STRANGERS_MAX).map(|_| connect(live.address)));
+            std::thread::sleep(GRACE / 10);
+            // On a busy machine the threads may sleep longer than the time that the connection has.
+            if now_ns() - begin_ns < GRACE.as_nanos() as u64 {
+                assert_eq!(status(&live, honest), "HTTP/1.1 405");
+                return;
+            }
+            silent.clear();
+        }
+        panic!("the machine is too busy for this test");
+    }
+
+    #[test]
+    fn connections_that_stay_silent_make_room() {
+        let live = live();
+        let mut silent: Vec<_> = (0..STRANGERS_MAX).map(|_| connect(live.address)).collect();
+        std::thread::sleep(2 * GRACE);
+        assert_eq!(status(&live, connect(live.address)), "HTTP/1.1 405");
+        assert_eq!(silent[0].read(&mut [0]).unwrap(), 0, "the oldest is closed");
+    }
 }

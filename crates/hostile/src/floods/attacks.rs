@@ -1,6 +1,7 @@
 //! Floods of HTTP/1.1 and of connections.
 
 use super::Ground;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Bytes of a request that ends nowhere.
@@ -61,12 +62,13 @@ pub fn slow_bodies(ground: &Ground<'_>) {
     }
 }
 
-/// Bodies of 2 MB whose last byte does not come.
+/// Bodies of 2 MB whose last byte does not come. Those that the server has ended may be closed, the oldest first.
 pub fn unfinished_bodies(ground: &Ground<'_>) {
     const BYTES: usize = 2_000_000;
+    const THREADS: usize = 8;
     let body = vec![b'a'; BYTES - 1];
-    ground.on_threads(8, || {
-        let mut held = Vec::new();
+    ground.on_threads(THREADS, || {
+        let mut held = VecDeque::new();
         for path in ["/api/1.0/", "/_bulk"].iter().cycle() {
             if ground.is_over() {
                 return;
@@ -78,7 +80,10 @@ pub fn unfinished_bodies(ground: &Ground<'_>) {
                 && ground.send(&mut stream, head.as_bytes())
                 && ground.send(&mut stream, &body)
             {
-                held.push(stream);
+                held.push_back(stream);
+            }
+            if held.len() > ground.connections / THREADS {
+                held.pop_front();
             }
         }
     });
