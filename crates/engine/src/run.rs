@@ -16,6 +16,10 @@ use plimsoll_core::priority::{StepBack, step_back};
 use plimsoll_core::record::{Network, Sink};
 use plimsoll_core::schedule::{ModelError, Slice};
 use plimsoll_core::verdict::Health;
+use plimsoll_wire::http::Http;
+use plimsoll_wire::postgres::Postgres;
+use plimsoll_wire::rank::Rank;
+use plimsoll_wire::volt::Volt;
 use plimsoll_wire::{Protocol, Sessions};
 use start::{OnTheWay, StartLine};
 use std::borrow::Cow;
@@ -164,6 +168,41 @@ impl RunEnd {
     }
 }
 
+/// A protocol that [`run`] drives. Its shards are compiled here, once, and not again in each crate that starts a run.
+pub trait Driven: Protocol + Sized {
+    /// Runs `plan` as [`run`] does.
+    ///
+    /// # Errors
+    /// [`RunError`]: nothing was measured.
+    fn run(
+        plan: &ShardPlan,
+        protocol: &(dyn Fn() -> Self + Sync),
+        sessions: Vec<Box<dyn Sessions<Self> + Send>>,
+        sink: &mut (dyn Sink + Send),
+        progress: &mut (dyn FnMut(&Interval) + Send),
+        stop: &Arc<AtomicBool>,
+    ) -> Result<RunEnd, RunError>;
+}
+
+macro_rules! driven {
+    ($($protocol:ty),*) => {$(
+        impl Driven for $protocol {
+            fn run(
+                plan: &ShardPlan,
+                protocol: &(dyn Fn() -> Self + Sync),
+                sessions: Vec<Box<dyn Sessions<Self> + Send>>,
+                sink: &mut (dyn Sink + Send),
+                progress: &mut (dyn FnMut(&Interval) + Send),
+                stop: &Arc<AtomicBool>,
+            ) -> Result<RunEnd, RunError> {
+                run_threads(plan, protocol, sessions, sink, progress, stop)
+            }
+        }
+    )*};
+}
+
+driven!(Http, Postgres, Rank, Volt);
+
 /// Runs `plan` on `sessions.len()` threads, one shard each. Blocks until the end.
 ///
 /// Seconds go to `sink` and to `progress` as they are complete. Setting `stop` ends the run within a second.
@@ -179,9 +218,20 @@ pub fn run<P, F>(
     stop: &Arc<AtomicBool>,
 ) -> Result<RunEnd, RunError>
 where
-    P: Protocol,
+    P: Driven,
     F: Fn() -> P + Sync,
 {
+    P::run(plan, &protocol, sessions, sink, progress, stop)
+}
+
+fn run_threads<P: Protocol>(
+    plan: &ShardPlan,
+    protocol: &(dyn Fn() -> P + Sync),
+    sessions: Vec<Box<dyn Sessions<P> + Send>>,
+    sink: &mut (dyn Sink + Send),
+    progress: &mut (dyn FnMut(&Interval) + Send),
+    stop: &Arc<AtomicBool>,
+) -> Result<RunEnd, RunError> {
     let shards = sessions.len().max(1);
     let clocks = Clocks::read();
     let start = StartLine::new(shards, &plan.part, stop.clone());
@@ -202,7 +252,7 @@ where
         for ((index, sessions), spares) in (0u32..).zip(sessions).zip(spares) {
             let own = plan.cut(index, shards as u32);
             let outbox = Outbox { index, sender: sender.clone(), spares };
-            let (start, protocol, stop) = (&start, &protocol, stop.clone());
+            let (start, stop) = (&start, stop.clone());
             let thread = Builder::new().spawn_scoped(scope, move || {
                 // What dies before the line lets the others go.
                 let on_the_way = OnTheWay::new(start);

@@ -10,7 +10,8 @@ use plimsoll_core::schedule::LoadModel;
 use plimsoll_engine::run::{RunError, run};
 use plimsoll_engine::shard::{Shard, ShardPlan};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet, closed_plan};
-use plimsoll_wire::http1::{Http1, Reply, Request};
+use plimsoll_wire::http::Http;
+use plimsoll_wire::http1::{Reply, Request};
 use plimsoll_wire::{Judgement, Sessions, Submission, Turn};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -63,7 +64,7 @@ impl Counting {
     }
 }
 
-impl Sessions<Http1> for Counting {
+impl Sessions<Http> for Counting {
     fn next(&mut self, _: u32, _: u32, request: &mut Request) -> Turn {
         if self.counted.asked == self.most {
             return Turn::Exhausted;
@@ -112,7 +113,7 @@ fn shard(most: u32, answers: bool, stop_ns: Option<u64>) -> (u64, Vec<Counted>) 
     let sessions = Box::new(Counting::new(most, sender));
     let plan = closed_plan(2, 10 * SECOND_NS);
     let outbox = Box::new(|_| None);
-    let shard = Shard::new(plan, Http1::default(), net, clock.clone(), sessions, outbox, stop);
+    let shard = Shard::new(plan, Http::default(), net, clock.clone(), sessions, outbox, stop);
     shard.unwrap().run(|| clock.now_ns()).unwrap();
     (clock.now_ns(), counted.into_iter().collect())
 }
@@ -166,10 +167,10 @@ impl Sink for Nowhere {
 fn sessions_end_once_where_the_run_cannot_take_place() {
     let (sender, counted) = channel();
     let sessions = (0..3)
-        .map(|_| Box::new(Counting::new(1, sender.clone())) as Box<dyn Sessions<Http1> + Send>);
+        .map(|_| Box::new(Counting::new(1, sender.clone())) as Box<dyn Sessions<Http> + Send>);
     let sessions = sessions.collect();
     let ended =
-        run(&impossible(), Http1::default, sessions, &mut Nowhere, &mut |_| {}, &Arc::default());
+        run(&impossible(), Http::default, sessions, &mut Nowhere, &mut |_| {}, &Arc::default());
     assert!(matches!(ended, Err(RunError::Model(_))));
     drop(sender);
     let asked: Vec<u32> = counted.into_iter().map(|own| own.asked).collect();

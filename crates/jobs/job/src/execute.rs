@@ -10,12 +10,12 @@ use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_core::verdict::VerdictKind;
-use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::run::{Driven, RunEnd};
 use plimsoll_record::JobResults;
 use plimsoll_report::forms::Forms;
 use plimsoll_report::plain::printable;
 use plimsoll_report::text::render;
-use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_wire::Sessions;
 use std::io::IsTerminal;
 
 /// Runs to the end. `each_second` sees every finished second; `job_results` makes what the job adds.
@@ -52,7 +52,7 @@ pub fn execute(
 ///
 /// # Errors
 /// A program failure.
-pub fn run_calls<P: Protocol>(
+pub fn run_calls<P: Driven>(
     scenario: &Scenario,
     about: &About<'_>,
     sessions: Vec<Box<dyn Sessions<P> + Send>>,

@@ -10,10 +10,11 @@ use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::seek::plant::{Pace, Trial, Window};
 use plimsoll_engine::plant::{Brief, Crew, Lookout, Shift, pace_of};
+use plimsoll_engine::run::Driven;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::sums_of;
 use plimsoll_fleet::place::{AgentPost, Conducted, CoordinatorPost, Place, Refused, place};
-use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_wire::Sessions;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -100,7 +101,7 @@ impl<'a, 'p, F> Staff<'a, 'p, F> {
 }
 
 /// Orders that this process carries out: the whole of each, or its part.
-impl<P: Protocol, F: Fn() -> P + Sync> Staff<'_, '_, F> {
+impl<P: Driven, F: Fn() -> P + Sync> Staff<'_, '_, F> {
     fn here(
         &mut self,
         plan: &ShardPlan,
@@ -160,7 +161,7 @@ fn lead(post: &CoordinatorPost, lead: &Lead) -> Result<(), Refused> {
     post.share(&value)
 }
 
-impl<P: Protocol, F: Fn() -> P + Sync> Crew<P> for Staff<'_, '_, F> {
+impl<P: Driven, F: Fn() -> P + Sync> Crew<P> for Staff<'_, '_, F> {
     type Error = anyhow::Error;
 
     fn brief(&mut self, own: Brief) -> Result<Option<Brief>> {

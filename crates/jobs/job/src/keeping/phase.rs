@@ -4,12 +4,12 @@ use super::Keeping;
 use anyhow::Result;
 use plimsoll_core::interval::{Fingerprint, Interval};
 use plimsoll_core::record::{FailureSample, Sink};
-use plimsoll_engine::run::{RunEnd, run};
+use plimsoll_engine::run::{Driven, RunEnd, run};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::sums_of;
 use plimsoll_fleet::coordinator::Late;
 use plimsoll_fleet::place::{AgentPost, AgentSink, Place, Refused, place};
-use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_wire::Sessions;
 use ring::digest::{SHA256, digest};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Keeping<'_> {
         progress: &mut (dyn FnMut(&Interval) + Send),
     ) -> Result<RunEnd>
     where
-        P: Protocol,
+        P: Driven,
         F: Fn() -> P + Sync,
     {
         let (mut end, late) = self.run_named(plan, protocol, sessions, progress)?;
@@ -52,7 +52,7 @@ impl Keeping<'_> {
         progress: &mut (dyn FnMut(&Interval) + Send),
     ) -> Result<(RunEnd, Vec<Late>)>
     where
-        P: Protocol,
+        P: Driven,
         F: Fn() -> P + Sync,
     {
         let end = match place() {
@@ -72,7 +72,7 @@ impl Keeping<'_> {
         Ok((end, Vec::new()))
     }
 
-    pub(super) fn alone<P: Protocol, F: Fn() -> P + Sync>(
+    pub(super) fn alone<P: Driven, F: Fn() -> P + Sync>(
         &mut self,
         plan: &ShardPlan,
         protocol: F,
@@ -85,7 +85,7 @@ impl Keeping<'_> {
         Ok(end)
     }
 
-    pub(super) fn as_agent<P: Protocol, F: Fn() -> P + Sync>(
+    pub(super) fn as_agent<P: Driven, F: Fn() -> P + Sync>(
         &mut self,
         post: &Arc<AgentPost>,
         plan: &ShardPlan,

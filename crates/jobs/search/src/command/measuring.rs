@@ -19,7 +19,7 @@ use plimsoll_core::outcome::Failure;
 use plimsoll_core::scenario::RowsPer;
 use plimsoll_core::schedule::{LoadModel, Pause, Slice, Think, UserProfile, UserStep};
 use plimsoll_core::units::Span;
-use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::run::{Driven, RunEnd};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{Keeping, Started};
 use plimsoll_job::signals::{self, Stopped};
@@ -27,9 +27,9 @@ use plimsoll_job::together::{has_agents, is_agent, is_coordinator, note_lost};
 use plimsoll_job::usage::usage;
 use plimsoll_record::search::CellKey;
 use plimsoll_record::{FailureSample, Sink};
+use plimsoll_wire::Sessions;
 use plimsoll_wire::http::Http;
 use plimsoll_wire::postgres::Postgres;
-use plimsoll_wire::{Protocol, Sessions};
 use plimsoll_workloads::render::RenderedSet;
 use plimsoll_workloads::rows::{RowFeed, Rows};
 use plimsoll_workloads::script::{Script, UserOrder};
@@ -328,7 +328,7 @@ pub fn repeats(way: &mut Way<'_>, asked: &Asked<'_>) -> Result<Vec<Measured>> {
 const LOST: &str = "because an agent was lost";
 
 /// Runs sessions here, as a part, or on all agents: returns also the names of the agents that began too late.
-fn go<P: Protocol + Clone + Send + Sync>(
+fn go<P: Driven + Clone + Send + Sync>(
     plan: &ShardPlan,
     protocol: &P,
     sessions: Box<dyn Sessions<P> + Send>,

@@ -4,6 +4,7 @@ use super::{Task, users};
 use anyhow::Result;
 use plimsoll_core::seek::notes::Arriving;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
+use plimsoll_engine::run::Driven;
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, Staff, carry_out};
 use plimsoll_job::method::unless_dead;
@@ -13,7 +14,7 @@ use plimsoll_job::progress::SearchProgress;
 use plimsoll_job::sought::Quest;
 use plimsoll_job::together::has_agents;
 use plimsoll_job::usage::usage;
-use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_wire::Sessions;
 use std::cell::RefCell;
 
 /// Reason why one part of a search alone is nothing.
@@ -23,7 +24,7 @@ pub const PARTS: &str = "each rate follows from the replies to all parts; use --
 type PartSessions<'a, P> = dyn FnMut(u64) -> Result<Vec<Box<dyn Sessions<P> + Send>>> + 'a;
 
 /// The requests of a search and the limits that judge them.
-pub struct Subject<'a, P: Protocol> {
+pub struct Subject<'a, P: Driven> {
     /// The scenario in the record.
     pub about: &'a About<'a>,
     /// The limits that requests are counted by.
@@ -36,7 +37,7 @@ pub struct Subject<'a, P: Protocol> {
 ///
 /// # Errors
 /// When no load could be offered at all.
-pub fn search<P: Protocol>(
+pub fn search<P: Driven>(
     task: &Task,
     subject: Subject<'_, P>,
     output: &Output,
@@ -56,7 +57,7 @@ pub fn search<P: Protocol>(
     finished
 }
 
-fn offer<P: Protocol>(
+fn offer<P: Driven>(
     task: &Task,
     subject: Subject<'_, P>,
     progress: &SearchProgress,

@@ -19,7 +19,7 @@ use anyhow::Result;
 use plimsoll_core::interval::Interval;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_core::voter::{WriteCheck, WriteCheckKind};
-use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::run::{Driven, RunEnd};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{About, Finished, JobEnd, Keeping, carry_out};
 use plimsoll_job::output::Output;
@@ -28,7 +28,7 @@ use plimsoll_job::together::{has_agents, is_coordinator, share};
 use plimsoll_record::JobResults;
 use plimsoll_record::bench_shape::Rhythm;
 use plimsoll_record::voter::{Totals, TuneResult, VoterLap, VoterProcess, VoterResult};
-use plimsoll_wire::{Protocol, Sessions};
+use plimsoll_wire::Sessions;
 use plimsoll_workloads::http::Troubles;
 use rolling::Rolling;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ pub fn run(
     }
 }
 
-fn measure<P: Protocol, F: Fn() -> P + Sync>(
+fn measure<P: Driven, F: Fn() -> P + Sync>(
     task: &Task,
     output: &Output,
     before: &Before,
@@ -206,7 +206,7 @@ pub fn worn_out(result: &VoterResult) -> Vec<String> {
 }
 
 /// The parts that all calls of a client share.
-pub struct Run<'a, P: Protocol, F: Fn() -> P + Sync> {
+pub struct Run<'a, P: Driven, F: Fn() -> P + Sync> {
     /// The task.
     pub task: &'a Task,
     /// The state before the first call.
@@ -221,7 +221,7 @@ pub struct Run<'a, P: Protocol, F: Fn() -> P + Sync> {
     pub make: &'a MakeSessions<P>,
 }
 
-impl<P: Protocol, F: Fn() -> P + Sync> Run<'_, P, F> {
+impl<P: Driven, F: Fn() -> P + Sync> Run<'_, P, F> {
     /// Makes the calls of this plan, with someone who watches them.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use plimsoll_core::seek::goal::Goal;
 use plimsoll_core::seek::notes::Arriving;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_engine::plant::{EnginePlant, PlantPlan};
+use plimsoll_engine::run::Driven;
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::WindowLimit;
 use plimsoll_job::goal::{Wish, timeout};
@@ -17,7 +18,6 @@ use plimsoll_job::progress::{SearchProgress, Voice};
 use plimsoll_job::sought::Quest;
 use plimsoll_job::together::has_agents;
 use plimsoll_job::usage::usage;
-use plimsoll_wire::Protocol;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -64,7 +64,7 @@ impl Parts {
 ///
 /// # Errors
 /// When no load could be offered at all.
-pub fn search<P: Protocol, F: Fn() -> P + Sync>(
+pub fn search<P: Driven, F: Fn() -> P + Sync>(
     task: &Task,
     before: &Before,
     base: &ShardPlan,

@@ -6,12 +6,11 @@ use anyhow::Result;
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::rng::splitmix64;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
-use plimsoll_engine::run::RunEnd;
+use plimsoll_engine::run::{Driven, RunEnd};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_job::keeping::{JobEnd, Keeping};
 use plimsoll_record::JobResults;
 use plimsoll_record::voter::{TuneCheck, TuneResult};
-use plimsoll_wire::Protocol;
 
 /// Share of the run for tuning, and that of each check.
 const TUNING: f64 = 0.4;
@@ -32,7 +31,7 @@ const LOWER: f64 = 0.7;
 ///
 /// # Errors
 /// When no call could be made.
-pub fn tune<P: Protocol, F: Fn() -> P + Sync>(
+pub fn tune<P: Driven, F: Fn() -> P + Sync>(
     run: &Run<'_, P, F>,
     goal: &TuneGoal,
     keeping: &mut Keeping<'_>,
@@ -89,7 +88,7 @@ fn below(under_way: f64, threads: u32) -> u32 {
 }
 
 /// The runs one after the other; each has telephones of its own.
-struct Parts<'a, P: Protocol, F: Fn() -> P + Sync> {
+struct Parts<'a, P: Driven, F: Fn() -> P + Sync> {
     run: &'a Run<'a, P, F>,
     goal: &'a TuneGoal,
     began_ns: u64,
@@ -98,7 +97,7 @@ struct Parts<'a, P: Protocol, F: Fn() -> P + Sync> {
     is_out_of_calls: bool,
 }
 
-impl<P: Protocol, F: Fn() -> P + Sync> Parts<'_, P, F> {
+impl<P: Driven, F: Fn() -> P + Sync> Parts<'_, P, F> {
     /// A share of the whole run, tuned or with this many calls in flight.
     fn offer(
         &mut self,
