@@ -88,7 +88,7 @@ pub fn replies(ground: &Ground<'_>) {
     }
     let ids = format!("{{\"ids\":[{}\"0\"]}}", "\"1\",".repeat(9_000));
     let searches = "{\"index\":\"long\"}\n{\"size\":3}\n".repeat(900);
-    ground.on_threads(8, || {
+    ground.on_threads(64, || {
         while !ground.is_over() {
             ask(ground, "POST", "/long/_mget", JSON, ids.as_bytes());
             ask(ground, "POST", "/long/_search?size=10000", JSON, b"{}");

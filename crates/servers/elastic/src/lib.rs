@@ -36,6 +36,7 @@ mod values;
 use bulk_room::BulkRoom;
 use index::Defaults;
 use indices::Indices;
+use memory::Replies;
 use plimsoll_disk::Real;
 use plimsoll_front::{Answering, Api, Call, DataError, Durability, FrontConfig, Pools};
 pub use plimsoll_index::fuzzy::FuzzyMode;
@@ -122,6 +123,8 @@ struct App {
     pools: Pools,
     /// Room for the lines of bulk requests.
     bulk_room: BulkRoom,
+    /// Replies that are made now.
+    replies: Arc<Replies>,
 }
 
 impl Elastic {
@@ -141,7 +144,14 @@ impl Elastic {
             .map_err(|error| DataError::data(&config.data_dir, error.to_string()))?;
         let (mode, root, pools) = (config.fuzzy, config.root, pools.clone());
         Ok(Self {
-            app: Arc::new(App { indices, mode, root, pools, bulk_room: BulkRoom::default() }),
+            app: Arc::new(App {
+                indices,
+                mode,
+                root,
+                pools,
+                bulk_room: BulkRoom::default(),
+                replies: Arc::default(),
+            }),
         })
     }
 }

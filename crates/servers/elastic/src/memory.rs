@@ -7,6 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Longest reply that has more than one document.
 const REPLY_BYTES_MAX: usize = 100 << 20;
+/// Shorter replies are not counted while they are made.
+const FREE_REPLY_BYTES: usize = 1 << 20;
+/// Most memory of all longer ones while they are made and shaped.
+const REPLIES_BYTES_MAX: usize = 256 << 20;
 /// Longest source of a document.
 const SOURCE_BYTES_MAX: usize = 100 << 20;
 /// Most memory that the tree of a source takes.
@@ -20,13 +24,61 @@ const ALONE_FROM_BYTES: usize = 256 << 10;
 ///
 /// # Errors
 /// When it is too long. One document is never too long.
-pub(crate) fn check_reply(bytes: usize, documents: usize) -> Result<(), ElasticError> {
+fn check_reply(bytes: usize, documents: usize) -> Result<(), ElasticError> {
     if bytes <= REPLY_BYTES_MAX || documents < 2 {
         return Ok(());
     }
     Err(ElasticError::argument(format!(
         "the reply would be longer than [{REPLY_BYTES_MAX}] bytes: ask for fewer documents at a time, or for less of their source"
     )))
+}
+
+/// Bytes of the long replies that are made or shaped now.
+#[derive(Debug, Default)]
+pub(crate) struct Replies(AtomicUsize);
+
+/// A reply among them that grows; counted until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    all: Arc<Replies>,
+    bytes: usize,
+}
+
+impl Growing {
+    /// An empty reply.
+    pub(crate) fn new(all: &Arc<Replies>) -> Self {
+        Self { all: Arc::clone(all), bytes: 0 }
+    }
+
+    /// The reply has this many bytes now, and this many documents.
+    ///
+    /// # Errors
+    /// When it is too long, or takes too much memory with the others.
+    pub(crate) fn check(&mut self, bytes: usize, documents: usize) -> Result<(), ElasticError> {
+        check_reply(bytes, documents)?;
+        if bytes < FREE_REPLY_BYTES {
+            return Ok(());
+        }
+        let more = bytes.saturating_sub(self.bytes);
+        self.bytes += more;
+        let all = self.all.0.fetch_add(more, Ordering::AcqRel) + more;
+        if all > REPLIES_BYTES_MAX && all > self.bytes {
+            return Err(ElasticError::new(
+                429,
+                "circuit_breaking_exception",
+                format!(
+                    "the replies of the requests in progress would take [{all}] bytes, and the limit is [{REPLIES_BYTES_MAX}]; send it again"
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        self.all.0.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
 }
 
 /// Checks the source of a document, which requests may ask to be read as a tree.
@@ -129,6 +181,21 @@ mod tests {
         assert!(check_reply(REPLY_BYTES_MAX, 50).is_ok() && check_reply(usize::MAX, 1).is_ok());
         let error = check_reply(REPLY_BYTES_MAX + 1, 2).unwrap_err();
         assert!(error.status.as_u16() == 400 && error.reason.contains("fewer documents"));
+    }
+
+    #[test]
+    fn replies_are_bounded_together_while_they_are_made() {
+        let all = Arc::default();
+        let mut replies: Vec<Growing> = (0..4).map(|_| Growing::new(&all)).collect();
+        for reply in &mut replies[..2] {
+            assert!(reply.check(50 << 20, 1).is_ok() && reply.check(100 << 20, 2).is_ok());
+        }
+        let error = replies[2].check(60 << 20, 2).unwrap_err();
+        assert!(error.status.as_u16() == 429 && error.reason.ends_with("send it again"));
+        assert!(replies[3].check(FREE_REPLY_BYTES - 1, 100).is_ok(), "short ones are not counted");
+        replies.drain(..3);
+        assert_eq!(all.0.load(Ordering::Acquire), 0);
+        assert!(replies[0].check(300 << 20, 1).is_ok(), "one alone may be as long as its document");
     }
 
     #[test]

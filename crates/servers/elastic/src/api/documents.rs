@@ -3,7 +3,7 @@
 use super::super::App;
 use super::super::error::{At, ElasticError};
 use super::super::index::Index;
-use super::super::memory::check_reply;
+use super::super::memory::Growing;
 use super::super::searching::{SourceFilter, parse_short};
 use super::super::shard::Condition;
 use super::bulk::{Refresh, Verb, external, item, push_written, single};
@@ -232,6 +232,7 @@ fn gather(app: &App, body: &[u8], list: Option<&str>, general: &SourceFilter) ->
     if wanted.len() > MAX_GETS {
         return Err(ElasticError::argument(format!("at most {MAX_GETS} documents at a time")));
     }
+    let mut growing = Growing::new(&app.replies);
     let mut out = b"{\"docs\":[".to_vec();
     for (number, document) in wanted.iter().enumerate() {
         if number > 0 {
@@ -257,7 +258,7 @@ fn gather(app: &App, body: &[u8], list: Option<&str>, general: &SourceFilter) ->
         match app.indices.get(name) {
             Some(index) => {
                 push_document(&mut out, &index, &id, routing, &filter)?;
-                check_reply(out.len(), number + 1)?;
+                growing.check(out.len(), number + 1)?;
             }
             None => {
                 out.extend_from_slice(b"{\"_index\":");
@@ -270,5 +271,5 @@ fn gather(app: &App, body: &[u8], list: Option<&str>, general: &SourceFilter) ->
         }
     }
     out.extend_from_slice(b"]}");
-    Ok(Answer::bytes(out))
+    Ok(Answer::grown(out, growing))
 }

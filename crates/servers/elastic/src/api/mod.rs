@@ -16,6 +16,7 @@ pub(crate) use bulk_lines::actions;
 pub(crate) use filter_path::shape;
 
 use super::error::ElasticError;
+use super::memory::Growing;
 use super::params::Params;
 use super::{App, NODE, memory};
 use hyper::body::Bytes;
@@ -51,20 +52,27 @@ pub(super) struct Answer {
     status: StatusCode,
     body: Vec<u8>,
     text: bool,
+    /// Memory of a long body.
+    growing: Option<Growing>,
 }
 
 impl Answer {
     pub(super) fn json(json: &Json) -> Self {
-        Self { status: StatusCode::OK, body: json.to_string().into_bytes(), text: false }
+        Self::bytes(json.to_string().into_bytes())
     }
 
     /// JSON that is written already.
     pub(super) fn bytes(body: Vec<u8>) -> Self {
-        Self { status: StatusCode::OK, body, text: false }
+        Self { status: StatusCode::OK, body, text: false, growing: None }
+    }
+
+    /// JSON whose memory is counted.
+    pub(super) fn grown(body: Vec<u8>, growing: Growing) -> Self {
+        Self { growing: Some(growing), ..Self::bytes(body) }
     }
 
     pub(super) fn text(body: String) -> Self {
-        Self { status: StatusCode::OK, body: body.into_bytes(), text: true }
+        Self { text: true, ..Self::bytes(body.into_bytes()) }
     }
 
     pub(super) fn status(mut self, status: u16) -> Self {
@@ -124,7 +132,7 @@ pub(crate) async fn handle(app: &Arc<App>, call: Call<'_>) -> (Kind, Reply) {
             port.count_rejected();
         }
         let body = filter_path::shape(error.reply().to_string().into_bytes(), &params);
-        Answer { status, body, text: false }
+        Answer { status, ..Answer::bytes(body) }
     });
     (kind, reply(answer, headers))
 }
@@ -135,18 +143,19 @@ async fn shaped(app: &Arc<App>, answer: Answer, params: &Params) -> Outcome {
         return Ok(answer);
     }
     memory::check_shaped(&answer.body)?;
-    let Answer { status, body, text } = answer;
-    let body = if body.len() < LONG_BYTES {
-        filter_path::shape(body, params)
+    let Answer { status, body, text, growing } = answer;
+    let (body, growing) = if body.len() < LONG_BYTES {
+        (filter_path::shape(body, params), growing)
     } else {
         let params = params.clone();
         let shape = move || {
             let _alone = memory::alone(body.len());
-            filter_path::shape(body, &params)
+            // Counted to its end, also if the client leaves meanwhile.
+            (filter_path::shape(body, &params), growing)
         };
         on_pool(app, shape).await?
     };
-    Ok(Answer { status, body, text })
+    Ok(Answer { status, body, text, growing })
 }
 
 /// A body that was not accepted.

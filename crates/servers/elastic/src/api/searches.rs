@@ -2,8 +2,8 @@
 
 use super::super::error::ElasticError;
 use super::super::index::Index;
-use super::super::memory::check_reply;
-use super::super::searching::{SearchRequest, count, search};
+use super::super::memory::Growing;
+use super::super::searching::{Ran, SearchRequest, count, search};
 use super::{Answer, Outcome, Params, Request, no_handler, not_allowed};
 use hyper::{Method, StatusCode};
 use serde_json::Value as Json;
@@ -21,13 +21,13 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>, rest: &[&st
             let indices = indices(request, list, &request.params)?;
             let asked = SearchRequest::read(&request.body, &request.params)?;
             let ran = search(request.app, indices, asked, &request.body).await?;
-            Ok(Answer::bytes(ran.body))
+            Ok(Answer::grown(ran.body, ran.growing))
         }
         ["_count"] => {
             let indices = indices(request, list, &request.params)?;
             let asked = SearchRequest::read_count(&request.body, &request.params)?;
             let ran = count(request.app, indices, asked, &request.body).await?;
-            Ok(Answer::bytes(ran.body))
+            Ok(Answer::grown(ran.body, ran.growing))
         }
         ["_msearch"] => several(request, list).await,
         ["_search", "scroll"] => Err(ElasticError::unsupported("[scroll]")),
@@ -57,19 +57,21 @@ async fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
         let reason = "The msearch request must be terminated by a newline [\\n]";
         return Err(ElasticError::argument(reason));
     }
+    let mut growing = Growing::new(&request.app.replies);
     let mut out = b"{\"took\":0,\"responses\":[".to_vec();
     for (number, pair) in lines.chunks_exact(2).enumerate() {
         if number > 0 {
             out.push(b',');
         }
-        check_reply(out.len(), number + 1)?;
-        let (status, body) = match one(request, list, pair[0], pair[1]).await {
-            Ok(body) => (200, body),
+        growing.check(out.len(), number + 1)?;
+        let ran = one(request, list, pair[0], pair[1]).await;
+        let (status, body, _growing) = match ran {
+            Ok(Ran { body, growing }) => (200, body, Some(growing)),
             // What is not understood is the request's fault as a whole.
             Err(error) if error.status == StatusCode::BAD_REQUEST && !error.is_of_shards() => {
                 return Err(error);
             }
-            Err(error) => (error.status.as_u16(), error.reply().to_string().into_bytes()),
+            Err(error) => (error.status.as_u16(), error.reply().to_string().into_bytes(), None),
         };
         if status == 200 {
             out.extend_from_slice(&body[..body.len() - 1]);
@@ -79,7 +81,7 @@ async fn several(request: &Request<'_>, list: Option<&str>) -> Outcome {
         }
     }
     out.extend_from_slice(b"]}");
-    Ok(Answer::bytes(out))
+    Ok(Answer::grown(out, growing))
 }
 
 async fn one(
@@ -87,7 +89,7 @@ async fn one(
     list: Option<&str>,
     header: &[u8],
     body: &[u8],
-) -> Result<Vec<u8>, ElasticError> {
+) -> Result<Ran, ElasticError> {
     let header: Json = if header.is_empty() {
         Json::Null
     } else {
@@ -115,5 +117,5 @@ async fn one(
     }
     let mut asked = SearchRequest::read(body, &Params::read(plain)?)?;
     asked.routing = header["routing"].as_str().map(ToOwned::to_owned);
-    Ok(search(request.app, indices, asked, body).await?.body)
+    search(request.app, indices, asked, body).await
 }

@@ -6,7 +6,7 @@ mod run;
 mod source_filter;
 
 pub(crate) use request::{SearchRequest, parse, parse_short};
-pub(crate) use run::{count, search};
+pub(crate) use run::{Ran, count, search};
 pub(crate) use source_filter::SourceFilter;
 
 /// Largest sum of from and size.

@@ -10,6 +10,7 @@ use super::super::index::Index;
 use super::super::mapping::View;
 use super::super::shard::{Log, Shard};
 use super::{SearchRequest, order};
+use crate::memory::{Growing, Replies};
 
 use plimsoll_core::clock::{now_ns, wall_us};
 use plimsoll_index::execute::{self, ExecuteError, Found, Limits, SortValue, Wanted, compare};
@@ -28,6 +29,8 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The result of a search.
 pub(crate) struct Ran {
     pub(crate) body: Vec<u8>,
+    /// Its memory.
+    pub(crate) growing: Growing,
 }
 
 /// The result of one shard.
@@ -60,6 +63,7 @@ pub(super) struct Gather {
     /// Only the number is wanted.
     counts: bool,
     answer: Mutex<Option<oneshot::Sender<Result<Ran, ElasticError>>>>,
+    pub(super) replies: Arc<Replies>,
 }
 
 /// A hit and where it is from.
@@ -262,6 +266,7 @@ async fn run(
         abandoned: Arc::clone(&abandoned.0),
         counts,
         answer: Mutex::new(None),
+        replies: Arc::clone(&app.replies),
     };
     if shards == 0 {
         return reply::render(&gather, &Results::default(), counts);

@@ -6,7 +6,7 @@ use super::super::source_filter::SourceFilter;
 use super::{Gather, Merged, Ran, Results};
 use crate::NODE;
 use crate::error::ElasticError;
-use crate::memory::check_reply;
+use crate::memory::Growing;
 use crate::shard::Log;
 use plimsoll_core::clock::now_ns;
 use plimsoll_index::execute::SortValue;
@@ -34,12 +34,13 @@ pub(super) fn render(
         let (target, error) = &results.failures[0];
         return Err(error.clone().all_shards_failed(gather.targets[*target].index.name()));
     }
+    let mut growing = Growing::new(&gather.replies);
     let mut out = Vec::with_capacity(512 + results.hits.len() * (HIT_BYTES + 512));
     if counts {
         let _ = write!(out, "{{\"count\":{},", results.total);
         push_shards(&mut out, gather, results);
         out.push(b'}');
-        return Ok(Ran { body: out });
+        return Ok(Ran { body: out, growing });
     }
     let took_ms = (now_ns() - gather.start_ns) / 1_000_000;
     let timed_out = results.timed_out;
@@ -58,10 +59,10 @@ pub(super) fn render(
         }
         let log = results.logs.get(hit.target).and_then(Option::as_deref);
         push_hit(&mut out, gather, hit, log)?;
-        check_reply(out.len(), number + 1)?;
+        growing.check(out.len(), number + 1)?;
     }
     out.extend_from_slice(b"]}}");
-    Ok(Ran { body: out })
+    Ok(Ran { body: out, growing })
 }
 
 fn push_shards(out: &mut Vec<u8>, gather: &Gather, results: &Results) {
