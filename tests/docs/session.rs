@@ -2,7 +2,7 @@
 
 use crate::docs::page::{Block, Kind, Step, blocks, steps};
 use crate::docs::{figures, root, shape};
-use crate::process::{PATIENCE, Place, Running, until};
+use crate::process::{PATIENCE, Place, Running, find_program, until};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
@@ -208,6 +208,10 @@ impl Session {
     fn start_behind(&mut self, block: &Block, command: &str) {
         let command = self.put_in(block, &format!("port {command}"));
         let (port, command) = command["port ".len()..].split_once(' ').unwrap();
+        let program = command.split(' ').next().unwrap_or_default();
+        if program != "plimsoll" {
+            find_program(program);
+        }
         let running = Running::start(self.shell(&format!("exec {command}")), b"");
         let address = format!("127.0.0.1:{port}");
         until(&format!("{}: {command} answers", block.at), PATIENCE, || {
