@@ -1,7 +1,7 @@
 //! Room for connections: when it is full, the connection that has waited longest without a request in the server makes room for
 //! a new one, so that thousands of silent or slow clients do not keep others out.
 
-use plimsoll_core::clock::now_ns;
+use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,6 +10,8 @@ use tokio::sync::Notify;
 
 /// Longest wait before a full room is looked at again: connections become idle without a word.
 const GLANCE: Duration = Duration::from_millis(20);
+/// Time in which a new connection does not make room for others: it can send its request, however many come after it.
+const GRACE_NS: u64 = 50 * MILLISECOND_NS;
 
 /// Room for a number of connections.
 pub struct Room {
@@ -24,6 +26,8 @@ pub struct Room {
 struct State {
     /// Requests in the server.
     requests: AtomicUsize,
+    /// Time at which it came, ns.
+    came_ns: u64,
     /// Time at which it came, or at which its last request ended, ns.
     rests_since_ns: AtomicU64,
     must_go: AtomicBool,
@@ -47,15 +51,15 @@ impl Room {
         Arc::new(Self { most, taken: AtomicUsize::new(0), line, freed: Notify::new() })
     }
 
-    /// Waits for a place. In a full room, the connection that has been at rest longest has to go; if all have requests in the
-    /// server, this waits for one of them. For one caller at a time.
+    /// Waits for a place. In a full room, the connection that has been at rest longest has to go, of those that came at least 50 ms
+    /// ago; if all have requests in the server, this waits for one of them. For one caller at a time.
     pub async fn seat(self: &Arc<Self>) -> Seat {
         loop {
             if self.taken.load(Ordering::Acquire) < self.most {
                 return self.take();
             }
-            self.send_one_away();
-            let _ = tokio::time::timeout(GLANCE, self.freed.notified()).await;
+            let wait = GLANCE.min(Duration::from_nanos(self.send_away(GRACE_NS)));
+            let _ = tokio::time::timeout(wait, self.freed.notified()).await;
         }
     }
 
@@ -71,6 +75,7 @@ impl Room {
         let now_ns = now_ns();
         let state = Arc::new(State {
             requests: AtomicUsize::new(0),
+            came_ns: now_ns,
             rests_since_ns: AtomicU64::new(now_ns),
             must_go: AtomicBool::new(false),
             going: Notify::new(),
@@ -87,19 +92,33 @@ impl Room {
     /// The connection that has been at rest longest has to go, also when the room is not full: the system has no file descriptors
     /// left.
     pub fn send_one_away(&self) {
+        self.send_away(0);
+    }
+
+    /// Sends the connection away that has been at rest longest, of those that came at least `grace_ns` ago. Returns the time until
+    /// another one will have, ns; `u64::MAX` if that need not be waited for.
+    fn send_away(&self, grace_ns: u64) -> u64 {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = now_ns();
+        let (mut new, mut left_ns) = (Vec::new(), u64::MAX);
         for _ in 0..line.len() {
-            let Some((seen_ns, weak)) = line.pop_front() else { return };
+            let Some((seen_ns, weak)) = line.pop_front() else { break };
             let Some(state) = weak.upgrade() else { continue };
             let since_ns = state.rests_since_ns.load(Ordering::Relaxed);
             if state.requests.load(Ordering::Acquire) > 0 || since_ns > seen_ns {
                 line.push_back((since_ns, weak));
-                continue;
+            } else if state.came_ns + grace_ns > now_ns {
+                left_ns = left_ns.min(state.came_ns + grace_ns - now_ns);
+                new.push((seen_ns, weak));
+            } else {
+                state.must_go.store(true, Ordering::Release);
+                state.going.notify_one();
+                left_ns = u64::MAX;
+                break;
             }
-            state.must_go.store(true, Ordering::Release);
-            state.going.notify_one();
-            return;
         }
+        new.into_iter().rev().for_each(|one| line.push_front(one));
+        left_ns
     }
 }
 
@@ -170,6 +189,27 @@ mod tests {
             let fourth = waiting.await.unwrap();
             assert!(!goes(&fourth));
             drop(served);
+        });
+    }
+
+    #[test]
+    fn a_new_connection_has_time_for_its_first_request() {
+        block_on(async {
+            let room = Room::new(1);
+            let began_ns = now_ns();
+            let new = room.seat().await;
+            let waiting = tokio::time::timeout(GLANCE, room.seat());
+            assert!(waiting.await.is_err());
+            // A busy machine may wake this thread later than that.
+            assert!(!goes(&new) || now_ns() - began_ns >= GRACE_NS);
+            let waiting = tokio::spawn({
+                let room = Arc::clone(&room);
+                async move { room.seat().await }
+            });
+            new.sent_away().await;
+            assert!(now_ns() - began_ns >= GRACE_NS);
+            drop(new);
+            waiting.await.unwrap();
         });
     }
 
