@@ -136,11 +136,6 @@ impl Seat {
         self.state.requests.fetch_add(1, Ordering::AcqRel);
         Served(Arc::clone(&self.state))
     }
-
-    /// The client has done something: it has not been at rest.
-    pub fn stir(&self) {
-        self.state.rests_since_ns.store(now_ns(), Ordering::Relaxed);
-    }
 }
 
 impl Drop for Seat {
