@@ -168,34 +168,30 @@ impl RunEnd {
     }
 }
 
+/// A run that is to be carried out: what [`run`] is given.
+pub struct Work<'a, P: Protocol> {
+    plan: &'a ShardPlan,
+    protocol: &'a (dyn Fn() -> P + Sync),
+    sessions: Vec<Box<dyn Sessions<P> + Send>>,
+    sink: &'a mut (dyn Sink + Send),
+    progress: &'a mut (dyn FnMut(&Interval) + Send),
+    stop: &'a Arc<AtomicBool>,
+}
+
 /// A protocol that [`run`] drives. Its shards are compiled here, once, and not again in each crate that starts a run.
 pub trait Driven: Protocol + Sized {
-    /// Runs `plan` as [`run`] does.
+    /// Carries a run out, and blocks until its end.
     ///
     /// # Errors
     /// [`RunError`]: nothing was measured.
-    fn run(
-        plan: &ShardPlan,
-        protocol: &(dyn Fn() -> Self + Sync),
-        sessions: Vec<Box<dyn Sessions<Self> + Send>>,
-        sink: &mut (dyn Sink + Send),
-        progress: &mut (dyn FnMut(&Interval) + Send),
-        stop: &Arc<AtomicBool>,
-    ) -> Result<RunEnd, RunError>;
+    fn carry_out(work: Work<'_, Self>) -> Result<RunEnd, RunError>;
 }
 
 macro_rules! driven {
     ($($protocol:ty),*) => {$(
         impl Driven for $protocol {
-            fn run(
-                plan: &ShardPlan,
-                protocol: &(dyn Fn() -> Self + Sync),
-                sessions: Vec<Box<dyn Sessions<Self> + Send>>,
-                sink: &mut (dyn Sink + Send),
-                progress: &mut (dyn FnMut(&Interval) + Send),
-                stop: &Arc<AtomicBool>,
-            ) -> Result<RunEnd, RunError> {
-                run_threads(plan, protocol, sessions, sink, progress, stop)
+            fn carry_out(work: Work<'_, Self>) -> Result<RunEnd, RunError> {
+                on_threads(work)
             }
         }
     )*};
@@ -221,17 +217,11 @@ where
     P: Driven,
     F: Fn() -> P + Sync,
 {
-    P::run(plan, &protocol, sessions, sink, progress, stop)
+    P::carry_out(Work { plan, protocol: &protocol, sessions, sink, progress, stop })
 }
 
-fn run_threads<P: Protocol>(
-    plan: &ShardPlan,
-    protocol: &(dyn Fn() -> P + Sync),
-    sessions: Vec<Box<dyn Sessions<P> + Send>>,
-    sink: &mut (dyn Sink + Send),
-    progress: &mut (dyn FnMut(&Interval) + Send),
-    stop: &Arc<AtomicBool>,
-) -> Result<RunEnd, RunError> {
+fn on_threads<P: Protocol>(work: Work<'_, P>) -> Result<RunEnd, RunError> {
+    let Work { plan, protocol, sessions, sink, progress, stop } = work;
     let shards = sessions.len().max(1);
     let clocks = Clocks::read();
     let start = StartLine::new(shards, &plan.part, stop.clone());
