@@ -1,9 +1,14 @@
 //! Requests whose values take many times as much memory as their text.
 
 use super::{Elastic, NDJSON, server};
+use crate::memory::alone;
+use plimsoll_core::clock::now_ns;
 use plimsoll_index::fuzzy::FuzzyMode;
+use plimsoll_probe::TestServer;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::net::TcpStream;
 
 /// A list of this many values.
 fn list(value: &str, count: usize) -> String {
@@ -157,4 +162,50 @@ fn replies_longer_than_a_hundred_megabytes_are_refused() {
     es.ok("PUT", "/n/_doc/2?refresh=true", &json!({"n": vec![1; 1_500_000]}));
     assert_eq!(es.raw("GET", "/n/_search", "").status, 200);
     assert_eq!(es.raw("GET", "/n/_search?pretty", "").status, 400);
+}
+
+/// Sends a request, and leaves its reply for later.
+fn send(server: &TestServer, method: &str, path: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn replies_count_together_until_they_have_their_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    let long = "a".repeat(31_000_000);
+    for id in 0..3 {
+        es.ok("PUT", &format!("/m/_doc/{id}?refresh=true"), &json!({"t": long}));
+    }
+    let three = json!({"ids": ["0", "1", "2"]}).to_string();
+    // While this thread has the room for long trees, no other can bring a reply into its shape.
+    let room = alone(usize::MAX);
+    let replies = [
+        send(&server, "POST", "/m/_mget?filter_path=docs._id", &three),
+        send(&server, "GET", "/m/_search?size=3&filter_path=hits.hits._id", ""),
+    ];
+    let is_full = || es.raw("GET", "/m/_search?size=3", "").status == 429;
+    let until_ns = now_ns() + 60_000_000_000;
+    let mut is_full = std::iter::repeat_with(is_full).take_while(|_| now_ns() < until_ns);
+    assert!(is_full.any(|is_full| is_full), "a third reply of 93 MB has no room");
+    drop(is_full);
+    let several = es.client.request("POST", "/m/_msearch", NDJSON, b"{}\n{\"size\":3}\n").json();
+    assert_eq!(several["responses"][0]["status"], 429);
+    assert_eq!(several["responses"][0]["error"]["type"], "circuit_breaking_exception");
+    assert_eq!(es.raw("GET", "/m/_search?size=0", "").status, 200, "short replies have room");
+    drop(room);
+    for mut reply in replies {
+        let mut text = String::new();
+        reply.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200") && text.matches("\"_id\"").count() == 3, "{text}");
+    }
+    assert_eq!(es.raw("POST", "/m/_mget", &three).status, 200);
 }
