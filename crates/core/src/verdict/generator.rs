@@ -351,10 +351,16 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     let noticeable = fastest > shown * (1.0 + NOTICEABLE_SHARE);
     (shown > 0.0 && noticeable && evidence.measured_s >= SHORTEST_S).then(|| {
         let own = evidence.health.busy * 100.0;
+        let times = fastest / shown;
         format!(
-            "a generator without delays may have completed up to {:.0} % more requests: replies waited for plimsoll, \
+            "a generator without delays may have completed up to {}: replies waited for plimsoll, \
              which was {own:.0} % busy{}",
-            (fastest / shown - 1.0) * 100.0,
+            // 1,300 % more is hard to read as fourteen times.
+            if times >= 2.0 {
+                format!("{times:.1} times as many requests")
+            } else {
+                format!("{:.0} % more requests", (times - 1.0) * 100.0)
+            },
             if evidence.health.withheld() >= 0.02 {
                 format!("; {}", withheld(evidence, evidence.measured_s * SAID))
             } else {

@@ -1,6 +1,6 @@
 //! Runs whose generator was in trouble, and runs whose was not.
 
-use super::super::{Evidence, Health, VerdictKind, judge, judge_rate};
+use super::super::{Evidence, Health, Verdict, VerdictKind, judge, judge_rate};
 use super::ConnectionLimit;
 use crate::clock::MILLISECOND_NS as MS;
 use crate::interval::Interval;
@@ -60,11 +60,14 @@ fn a_rate_is_judged_by_what_limited_it() {
     let late = run(1000, 10 * MS, 1, 5 * MS);
     let verdict = judge_rate(&Evidence { rates, ..closed(&late) });
     assert_eq!(verdict.kind, VerdictKind::Valid);
-    assert!(
-        verdict.reasons[0].contains("up to 50 % more requests: replies waited"),
-        "{:?}",
-        verdict.reasons
-    );
+    let says = |verdict: &Verdict, what: &str| {
+        assert!(verdict.reasons[0].contains(what), "{:?}", verdict.reasons);
+    };
+    says(&verdict, "up to 50 % more requests: replies waited");
+    // Of each round it took two thirds.
+    let later = run(1000, 10 * MS, 1, 20 * MS);
+    let verdict = judge_rate(&Evidence { rates, ..closed(&later) });
+    says(&verdict, "up to 3.0 times as many requests: replies waited");
     let mut exhausted = run(1000, 10 * MS, 1000, 0);
     exhausted.counters.exhausted = 1;
     assert_eq!(judge_rate(&closed(&exhausted)).kind, VerdictKind::GeneratorLimited);
