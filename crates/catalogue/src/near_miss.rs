@@ -2,14 +2,17 @@
 
 use plimsoll_job::usage::usage;
 use plimsoll_workloads::edit_distance::near_miss;
+use std::collections::HashSet;
 
 /// Longest list of known words in an error message; a longer one is cut.
 const LISTED_MAX: usize = 12;
 
-/// `unknown WHAT 'WORD'` with the one that was probably meant, or the ones there are.
+/// `unknown WHAT 'WORD'` with the one that was probably meant, or the ones there are, each once.
 #[must_use]
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> anyhow::Error {
-    let advice = match near_miss(word, known).or_else(|| begun(word, known)) {
+    let mut seen = HashSet::new();
+    let known: Vec<&str> = known.iter().copied().filter(|known| seen.insert(*known)).collect();
+    let advice = match near_miss(word, &known).or_else(|| begun(word, &known)) {
         Some(near) => format!("did you mean '{near}'?"),
         None if known.is_empty() => format!("there are no {what}s here"),
         None => {
@@ -41,6 +44,11 @@ mod tests {
         );
         assert_eq!(message("extra"), "unknown variable 'extra'; did you mean 'extra_args'?");
         assert!(message("qps").ends_with("write one of num_instances, extra_args"));
+        // The jobs of recorded runs come once for each run.
+        let recorded = unknown("job", "qps", &["voter", "load", "load", "load"]).to_string();
+        assert!(recorded.ends_with("write one of voter, load"), "{recorded}");
+        let begun = unknown("job", "quick", &["quickstart", "quickstart"]).to_string();
+        assert!(begun.ends_with("did you mean 'quickstart'?"), "{begun}");
         assert!(unknown("variable", "x", &[]).to_string().contains("there are no variables"));
     }
 }
