@@ -43,6 +43,12 @@ impl Bounds {
     pub const fn percentiles(&self) -> [(&'static str, f64, Bound); 3] {
         [("p50", 0.5, self.p50_ms), ("p95", 0.95, self.p95_ms), ("p99", 0.99, self.p99_ms)]
     }
+
+    /// True if the target may do twice as many requests as were measured, or more: the rate is a lower bound.
+    #[must_use]
+    pub fn leaves_open(&self, ok_per_s: f64) -> bool {
+        ok_per_s > 0.0 && self.ok_per_s[1] >= 2.0 * ok_per_s
+    }
 }
 
 /// One kind of delay over the requests of a stretch.

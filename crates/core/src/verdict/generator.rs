@@ -356,7 +356,7 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
             "a generator without delays may have completed up to {}: replies waited for plimsoll, \
              which was {own:.0} % busy{}",
             // 1,300 % more is hard to read as fourteen times.
-            if times >= 2.0 {
+            if bounds.leaves_open(shown) {
                 format!("{times:.1} times as many requests")
             } else {
                 format!("{:.0} % more requests", (times - 1.0) * 100.0)

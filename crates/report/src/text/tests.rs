@@ -5,7 +5,7 @@ use crate::plain::columns_of;
 use crate::samples;
 use insta::assert_snapshot;
 use plimsoll_core::ledger::Failed;
-use plimsoll_core::verdict::VerdictKind;
+use plimsoll_core::verdict::{Bounds, VerdictKind};
 use plimsoll_record::{AssertionResult, ClassRecord, SloResult};
 
 fn plain(record: &RunRecord) -> String {
@@ -163,6 +163,26 @@ fn the_headline_names_what_was_never_answered() {
     record.ledger.ok = record.ledger.sent - record.ledger.unfinished;
     record.rate.ok_per_s = record.rate.offered_per_s * 0.4;
     assert!(headline(&record).contains("60 % unfinished"), "{}", headline(&record));
+}
+
+/// The grade is valid, and yet nothing is known of a target that a closed run may have asked half of what it can do.
+#[test]
+fn a_rate_that_may_be_half_of_the_targets_is_a_lower_bound() {
+    let mut record = samples::good();
+    record.scenario["load"] = serde_json::json!({"model": "closed", "clients": 8});
+    let headline = |record: &RunRecord| plain(record).lines().nth(1).unwrap().trim().to_owned();
+    let with = |record: &mut RunRecord, times: f64| {
+        let ok_per_s = [record.rate.ok_per_s, record.rate.ok_per_s * times];
+        record.verdict.bounds = Some(Bounds { ok_per_s, ..Bounds::default() });
+    };
+    with(&mut record, 1.9);
+    let exact = headline(&record);
+    assert!(!exact.contains("at least"), "{exact}");
+    with(&mut record, 2.1);
+    assert_eq!(headline(&record), format!("at least {exact}"));
+    // A schedule of its own asked what it was to ask.
+    record.scenario["load"] = serde_json::json!({"model": "open"});
+    assert!(!headline(&record).contains("at least"));
 }
 
 #[test]

@@ -51,12 +51,20 @@ pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
         return page.headline(&text, Tone::Bad);
     }
     let rate = rate(record);
-    let rate = match record.verdict.kind {
-        VerdictKind::GeneratorLimited if !is_open(record) => format!("at least {rate}"),
-        _ => rate,
-    };
+    let rate = if is_least(record) { format!("at least {rate}") } else { rate };
     let tone = if record.ledger.failed.total() > 0 { Tone::Bad } else { Tone::Strong };
     page.headline(&rate, tone);
+}
+
+/// True if the target may do much more than the rate of a closed run: plimsoll was the limit, or may have been.
+fn is_least(record: &RunRecord) -> bool {
+    let verdict = &record.verdict;
+    let leaves_open = verdict.bounds.is_some_and(|bounds| bounds.leaves_open(record.rate.ok_per_s));
+    match verdict.kind {
+        VerdictKind::GeneratorLimited => !is_open(record),
+        VerdictKind::Valid => !is_open(record) && leaves_open,
+        _ => false,
+    }
 }
 
 fn has_reason(record: &RunRecord, kind: VerdictKind) -> bool {
