@@ -112,6 +112,7 @@ ab-sockets: build bench-tools
 # TARGET=aarch64-unknown-linux-gnu builds for that processor. About ten minutes on two cores.
 dist:
 	@./.ci/tools $(DIST_TOOLS)
+	$(if $(TARGET),@./.ci/foreign $(TARGET))
 	$(CARGO) run --release --locked --package plimsoll-dist -- make $(if $(TARGET),--target $(TARGET))
 
 # Builds the release once more in another folder, compares every byte, and tries every file of it: as root, in throw-away roots.
