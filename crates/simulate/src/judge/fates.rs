@@ -36,7 +36,7 @@ pub(super) fn check(scene: &Scene, played: &Played, log: &Log, findings: &mut Fi
         repeats(asked, attempts, &lines, findings);
         let Some(end) = asked.end else { continue };
         truth(scene, (asked, end), attempts, log, findings);
-        times(scene, (asked, end), attempts, findings);
+        times(scene, (asked, end), attempts, log, findings);
         completeness(scene, played, (asked, end), attempts, &lines, findings);
     }
 }
@@ -116,7 +116,8 @@ fn truth(
 ) {
     if end.outcome == Outcome::Ok {
         let is_right = attempts.last().is_some_and(|last| {
-            let said = last.said_ns.is_some_and(|at_ns| at_ns <= end.times.done_ns);
+            let said = last.said_ns.is_some_and(|at_ns| at_ns <= end.times.done_ns)
+                || log.may_have_been_ended(last, end.times.done_ns);
             let late = last.fate == Fate::Late && !scene.is_ideal();
             said && (matches!(last.fate, Fate::Right | Fate::Doubtful) || late)
         });
@@ -147,6 +148,7 @@ fn times(
     scene: &Scene,
     (asked, end): (&Asked, End),
     attempts: &[Attempt],
+    log: &Log,
     findings: &mut Findings,
 ) {
     let way_ns = scene.link.latency_min_ns;
@@ -160,6 +162,7 @@ fn times(
     let Some(last) = attempts.last() else { return };
     if end.way == Way::Judged
         && last.fate != Fate::Doubtful
+        && !log.may_have_been_ended(last, end.times.done_ns)
         && let Some(said_ns) = last.said_ns
         && matches!(end.outcome, Outcome::Ok)
     {
