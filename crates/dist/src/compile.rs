@@ -62,7 +62,7 @@ impl Target {
         if self.processor == "x86_64" { "amd64" } else { "arm64" }
     }
 
-    /// A command that runs a static program of this target, on another processor by an emulator.
+    /// A command that runs a program of this target, on another processor by an emulator with the C library of the cross compiler.
     ///
     /// # Errors
     /// When the emulator is missing.
@@ -78,7 +78,7 @@ impl Target {
             );
         }
         let mut command = Command::new(emulator);
-        command.arg(program);
+        command.args(["-L", &format!("/usr/{}-linux-gnu", self.processor)]).arg(program);
         Ok(command)
     }
 
