@@ -52,6 +52,7 @@ pub mod part;
 pub mod past;
 pub mod periods;
 pub mod plain;
+pub mod rate;
 pub mod resources;
 mod run_json;
 pub mod sections;

@@ -3,6 +3,7 @@
 use super::said::limit_cell;
 use crate::intervals;
 use crate::number::time;
+use crate::rate::is_lower_bound;
 use crate::sheet::{Cell, Part, Row, Section, Sheet, Table, Tone};
 use crate::text::samples_needed;
 use plimsoll_record::import::ImportResult;
@@ -159,7 +160,7 @@ fn assertion_row(index: usize, one: &AssertionResult) -> Row {
 /// Rates of requests, each with the name of the limit that would judge it.
 fn rates(record: &RunRecord) -> Vec<(&'static str, &'static str, Cell)> {
     let rate = &record.rate;
-    let ok = Cell::per_s(rate.ok_per_s).from(&["rate", "ok_per_s"]);
+    let ok = limit_cell(rate.ok_per_s, "/s", is_lower_bound(record)).from(&["rate", "ok_per_s"]);
     let mut rates = vec![("rate", "successful requests/s", ok)];
     if rate.offered_per_s != rate.ok_per_s {
         let offered = Cell::per_s(rate.offered_per_s).from(&["rate", "offered_per_s"]);

@@ -3,12 +3,11 @@
 
 use super::timeline::{Seen, Timeline, ms, seconds};
 use crate::number::{count, percent, significant, time};
+use crate::rate;
 use crate::sheet::{Part, Section, Tone};
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::RunRecord;
 
-/// An open schedule that achieves less than this share of its rate has fallen behind.
-const FELL_BEHIND_BELOW: f64 = 0.98;
 /// More than this share of requests that waited for a connection is a finding.
 const WAITED_SHARE: f64 = 0.05;
 /// Times above their floor by this factor have left it.
@@ -98,25 +97,11 @@ fn at_limit(record: &RunRecord) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" "))
 }
 
-fn is_open(record: &RunRecord) -> bool {
-    let model = record.scenario.get("load").and_then(|load| load.get("model"));
-    matches!(model.and_then(serde_json::Value::as_str), Some("open" | "burst" | "profile"))
-}
-
 /// Requests that arrive at their own time, and more of them than the target answers.
 fn fell_behind(record: &RunRecord, timeline: &Timeline) -> Option<String> {
-    let refused = record.ledger.refused.queue_full + record.ledger.refused.queue_timeout;
-    let admitted = record.ledger.scheduled.saturating_sub(refused) as f64;
     let rates = &record.rate;
-    // What is in flight at the end of a run is no backlog: it is as much as was in flight at its beginning.
-    let in_flight = rates.achieved_per_s * record.latency_ms.response.mean / 1e3;
-    let ended = rates.achieved_per_s * record.duration_s + 2.0 * in_flight;
-    let is_behind = is_open(record)
-        && record.verdict.kind == VerdictKind::Valid
-        && !record.job_results.is_search()
-        && ended < admitted * FELL_BEHIND_BELOW;
     let most = timeline.fine.iter().map(|seen| seen.column.in_flight).max()?;
-    is_behind.then(|| {
+    rate::fell_behind(record).then(|| {
         format!(
             "The target fell behind the schedule: {} requests/s came, {} requests/s were answered, and up to {} were in flight. \
              Response times include the wait.",

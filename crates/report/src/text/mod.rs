@@ -17,6 +17,7 @@ use crate::forms::{Below, Forms};
 use crate::number::significant;
 use crate::page::{Alert, Page, Tone};
 use crate::plain::printable;
+use crate::rate::fell_behind;
 use plimsoll_record::RunRecord;
 use std::path::Path;
 
@@ -126,7 +127,7 @@ fn warnings(page: &mut Page<'_>, record: &RunRecord, own: Vec<Alert>, below: Bel
     }
     own.iter().for_each(|one| above.alert(one.label, &one.text, one.tone));
     verdict::limits(&mut above, record);
-    if below == Below::Figures && verdict::fell_behind(record) {
+    if below == Below::Figures && fell_behind(record) {
         let text = format!(
             "the target fell behind, at {}/s: response times include the wait",
             significant(record.rate.achieved_per_s)

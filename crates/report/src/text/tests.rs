@@ -1,8 +1,10 @@
 use super::*;
 use crate::assemble::Ending;
+use crate::forms::Forms;
 use crate::number::samples_needed;
 use crate::plain::columns_of;
 use crate::samples;
+use crate::sections::Course;
 use insta::assert_snapshot;
 use plimsoll_core::ledger::Failed;
 use plimsoll_core::verdict::{Bounds, VerdictKind};
@@ -180,6 +182,9 @@ fn a_rate_that_may_be_half_of_the_targets_is_a_lower_bound() {
     assert!(!exact.contains("at least"), "{exact}");
     with(&mut record, 2.1);
     assert_eq!(headline(&record), format!("at least {exact}"));
+    let sheet = crate::sections::sheet(&record, &Course::default(), &[Forms::LOAD]);
+    let table = format!("{:?}", sheet.section("decide").unwrap());
+    assert!(table.contains("at least"), "{table}");
     // A schedule of its own asked what it was to ask.
     record.scenario["load"] = serde_json::json!({"model": "open"});
     assert!(!headline(&record).contains("at least"));

@@ -5,6 +5,7 @@ use crate::number::{count, percent, significant};
 use crate::outcome;
 use crate::page::{Page, Tone};
 use crate::plain::printable;
+use crate::rate::{is_lower_bound, is_open};
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::exit::{FINE, of_record};
 use plimsoll_record::{AssertionResult, RunRecord, SloResult};
@@ -15,30 +16,10 @@ const FELL_SHORT_BELOW: f64 = 0.95;
 /// A stop cuts off what is in flight; more than this share of the requests is worth a word.
 const MANY_UNFINISHED: f64 = 0.01;
 
-/// True if requests arrived at their own time (open model).
-pub fn is_open(record: &RunRecord) -> bool {
-    let model = record.scenario.get("load").and_then(|load| load.get("model"));
-    matches!(model.and_then(serde_json::Value::as_str), Some("open" | "burst" | "profile"))
-}
-
-/// An open schedule that achieves less than this share of its rate has fallen behind.
-const FELL_BEHIND_BELOW: f64 = 0.98;
 /// Most misses that the outcome names; the others stand among the limits.
 const MISSES_MAX: usize = 4;
 /// Most limits that held on a page that is not verbose.
 const HELD_MAX: usize = 5;
-
-/// True if a target did not get through what an open schedule asked of it.
-pub fn fell_behind(record: &RunRecord) -> bool {
-    let rates = &record.rate;
-    let refused = record.ledger.refused.queue_full + record.ledger.refused.queue_timeout;
-    let admitted = record.ledger.scheduled.saturating_sub(refused) as f64;
-    // What is in flight at the end of a run is no backlog: it is as much as was in flight at its beginning.
-    let in_flight = rates.achieved_per_s * record.latency_ms.response.mean / 1e3;
-    is_open(record)
-        && record.verdict.kind == VerdictKind::Valid
-        && rates.achieved_per_s * record.duration_s + 2.0 * in_flight < admitted * FELL_BEHIND_BELOW
-}
 
 /// Rate and failures in one line; the times are in the table below. Nothing if the outcome and its reasons say it all.
 pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
@@ -51,20 +32,9 @@ pub fn headline(page: &mut Page<'_>, record: &RunRecord) {
         return page.headline(&text, Tone::Bad);
     }
     let rate = rate(record);
-    let rate = if is_least(record) { format!("at least {rate}") } else { rate };
+    let rate = if is_lower_bound(record) { format!("at least {rate}") } else { rate };
     let tone = if record.ledger.failed.total() > 0 { Tone::Bad } else { Tone::Strong };
     page.headline(&rate, tone);
-}
-
-/// True if the target may do much more than the rate of a closed run: plimsoll was the limit, or may have been.
-fn is_least(record: &RunRecord) -> bool {
-    let verdict = &record.verdict;
-    let leaves_open = verdict.bounds.is_some_and(|bounds| bounds.leaves_open(record.rate.ok_per_s));
-    match verdict.kind {
-        VerdictKind::GeneratorLimited => !is_open(record),
-        VerdictKind::Valid => !is_open(record) && leaves_open,
-        _ => false,
-    }
 }
 
 fn has_reason(record: &RunRecord, kind: VerdictKind) -> bool {
