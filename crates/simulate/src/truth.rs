@@ -95,19 +95,6 @@ impl Log {
         }
     }
 
-    /// Returns true if a flipped bit, in the answer to another request on the same connection, may have made the end of that answer the
-    /// end of this one before `done_ns`. Where answers mingle, no client can tell: the content was there, or had no check.
-    #[must_use]
-    pub fn may_have_been_ended(&self, attempt: &Attempt, done_ns: u64) -> bool {
-        let Some(began_ns) = attempt.began_ns.filter(|_| !self.is_ordered) else { return false };
-        let others = self.attempts.iter().filter(|other| {
-            other.connection == attempt.connection && other.serial != attempt.serial
-        });
-        let mut flipped_ns =
-            others.filter(|other| other.fate == Fate::Doubtful).filter_map(|other| other.said_ns);
-        flipped_ns.any(|at_ns| (began_ns..=done_ns).contains(&at_ns))
-    }
-
     /// Returns the time from which a connection is ruined, ns.
     #[must_use]
     pub fn ruined_ns(&self, connection: u64) -> u64 {

@@ -106,6 +106,22 @@ fn repeats(asked: &Asked, attempts: &[Attempt], lines: &Lines<'_>, findings: &mu
     });
 }
 
+/// Returns true if an answer had begun, and its end came with the corrupted answer to another request on the same connection: where
+/// answers mingle, one bit makes the last frame of one answer that of another, and if the content fits no client can tell.
+fn is_ended_by_another(scene: &Scene, attempt: &Attempt, end: End, log: &Log) -> bool {
+    let Some(began_ns) = attempt.began_ns.filter(|_| !log.is_ordered) else { return false };
+    let done_ns = end.times.done_ns;
+    let (least_ns, most_ns) =
+        (scene.link.latency_min_ns, scene.link.latency_max_ns + scene.slack_ns());
+    log.attempts.iter().any(|other| {
+        let is_another = other.connection == attempt.connection && other.serial != attempt.serial;
+        let came_with_it = other.said_ns.is_some_and(|at_ns| {
+            began_ns <= at_ns && (at_ns + least_ns..=at_ns + most_ns).contains(&done_ns)
+        });
+        is_another && other.fate == Fate::Doubtful && came_with_it
+    })
+}
+
 /// A success was answered rightly; what was not sent is not called lost.
 fn truth(
     scene: &Scene,
@@ -117,7 +133,7 @@ fn truth(
     if end.outcome == Outcome::Ok {
         let is_right = attempts.last().is_some_and(|last| {
             let said = last.said_ns.is_some_and(|at_ns| at_ns <= end.times.done_ns)
-                || log.may_have_been_ended(last, end.times.done_ns);
+                || is_ended_by_another(scene, last, end, log);
             let late = last.fate == Fate::Late && !scene.is_ideal();
             said && (matches!(last.fate, Fate::Right | Fate::Doubtful) || late)
         });
@@ -162,9 +178,9 @@ fn times(
     let Some(last) = attempts.last() else { return };
     if end.way == Way::Judged
         && last.fate != Fate::Doubtful
-        && !log.may_have_been_ended(last, end.times.done_ns)
         && let Some(said_ns) = last.said_ns
         && matches!(end.outcome, Outcome::Ok)
+        && !(end.times.done_ns < said_ns && is_ended_by_another(scene, last, end, log))
     {
         findings.expect(end.times.done_ns >= said_ns + way_ns, || {
             format!("answered before the answer can have come: {asked:?} {last:?}")
