@@ -28,6 +28,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             self.books.closing(|| self.line.round_trip(key));
         }
         self.line.close(key);
+        self.connections.closes(key, now_ns);
         let Lost { codec, had_carried, under_way, waiting } =
             self.connections.get_mut(key).lose(now_ns);
         for tag in under_way {

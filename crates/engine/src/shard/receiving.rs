@@ -148,6 +148,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
                 Ok(Event::Reply { tag, ref reply, consumed, reusable }) => {
                     self.reply(key, tag, reply, now_ns);
                     if !reusable || !self.connections.keep_alive() {
+                        self.connections.get_mut(key).set_free_since(now_ns);
                         return Fed::LastReply;
                     }
                     input = &input[consumed..];

@@ -160,8 +160,8 @@ pub struct HttpPeer {
     pub seen: Vec<Seen>,
     /// Every attempt to connect.
     pub knocks: Vec<Knock>,
-    /// Kept connections that were closed because nothing came.
-    pub idle_closed: u64,
+    /// Connections that the server closed behind a reply, or because nothing came.
+    pub closed: u64,
 }
 
 const GARBAGE: &[u8] = b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\nnot what you came for\r\n\r\n";
@@ -172,7 +172,7 @@ impl HttpPeer {
     pub fn new(script: HttpScript) -> Self {
         let rng = Rng::new(derive_seed(script.seed, "sim-http"));
         let (dialogues, seen, knocks) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { script, rng, dialogues, seen, knocks, idle_closed: 0 }
+        Self { script, rng, dialogues, seen, knocks, closed: 0 }
     }
 
     fn between(&mut self, (least, most): (u64, u64)) -> u64 {
@@ -245,6 +245,7 @@ impl HttpPeer {
                 let (bytes, _) = self.reply(&request, status, closing, last);
                 acts.push((after_ns, Act::Bytes(bytes)));
                 if last {
+                    self.closed += 1;
                     acts.push((after_ns, Act::Close));
                 } else if self.script.idle_close_ns > 0 {
                     let turn = self.dialogues.get(&connection).map_or(0, |d| d.turn);
@@ -392,7 +393,7 @@ impl Peer for HttpPeer {
         let resting = between && dialogue.head.is_empty() && !dialogue.over;
         if resting && dialogue.turn == token {
             dialogue.over = true;
-            self.idle_closed += 1;
+            self.closed += 1;
             let reset = self.rng.below(3) == 0;
             acts.push((0, if reset { Act::Reset } else { Act::Close }));
         }

@@ -271,7 +271,10 @@ fn check_fates(scene: &Scene, run: &Run, all: &Interval) {
     if run.end.interrupted || run.end.drain_cut {
         assert!(unreached <= refused && silent <= unanswered && retries <= all.counters.retries);
     } else {
-        assert_eq!((unreached, silent), (refused, unanswered), "connections not made");
+        // One that replaces a connection that the server closed is asked for by no request.
+        let [replacing, no_answer] = [(refused, unreached), (unanswered, silent)]
+            .map(|(knocks, requests): (u64, u64)| knocks.checked_sub(requests).expect("a knock"));
+        assert!(replacing + no_answer <= run.closed, "connections not made");
         assert_eq!(retries, all.counters.retries);
     }
 }

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod ageing;
 mod asker;
 mod books;
 mod breaking;

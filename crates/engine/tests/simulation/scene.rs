@@ -56,6 +56,8 @@ pub struct Outcome {
     pub diary: Diary,
     pub seen: Vec<Seen>,
     pub knocks: Vec<Knock>,
+    /// Connections that the server closed behind a reply, or because nothing came.
+    pub closed: u64,
     pub start_ns: u64,
     pub over_ns: u64,
     pub failures_told: usize,
@@ -338,6 +340,7 @@ impl Scene {
         let mut peer = peer.borrow_mut();
         outcome.seen = std::mem::take(&mut peer.seen);
         outcome.knocks = std::mem::take(&mut peer.knocks);
+        outcome.closed = peer.closed;
         outcome
     }
 }
@@ -378,39 +381,14 @@ impl Cast {
             pauses: Vec::new(),
         };
         let seconds = Rc::new(RefCell::new((Vec::new(), 0)));
-        let kept = seconds.clone();
-        // In a third of the runs whoever keeps the seconds is behind, and hands memory back when it is asked for it again.
-        let (is_behind, mut rng) = (self.seed.is_multiple_of(3), Rng::new(self.seed));
-        let mut held: Option<Box<Interval>> = None;
-        let outbox = move |message| match message {
-            Message::Second(mut second) => {
-                assert!(held.is_none(), "a shard has two intervals, however slow their keeper is");
-                kept.borrow_mut().0.push((*second).clone());
-                second.clear();
-                held = Some(second);
-                held.take_if(|_| !is_behind)
-            }
-            Message::Failure(_) => {
-                kept.borrow_mut().1 += 1;
-                None
-            }
-            Message::CountsFrom(_) => None,
-            Message::WantsSpare => held.take_if(|_| rng.below(3) == 0),
-        };
+        let outbox = keeper(self.seed, seconds.clone());
         let limits = [WINDOW_LIMIT_NS, u64::MAX].map(WindowLimit::of_all);
         let counts = Arc::new(WindowCounts::new(100 * MILLISECOND_NS, WINDOWS, &limits));
         let mut plan = self.plan.clone();
         plan.part.windows.push(counts.clone());
-        let shard = Shard::new(
-            plan,
-            Http1::default(),
-            net,
-            clock.clone(),
-            Box::new(asker),
-            Box::new(outbox),
-            stop,
-        )
-        .unwrap();
+        let shard =
+            Shard::new(plan, Http1::default(), net, clock.clone(), Box::new(asker), outbox, stop)
+                .unwrap();
         let mut start_ns = 0;
         let end = shard
             .run(|| {
@@ -426,7 +404,42 @@ impl Cast {
         let over_ns = clock.now_ns();
         let mut windows = vec![Window::default(); WINDOWS];
         counts.add_to(&mut windows);
-        let (seen, knocks) = (Vec::new(), Vec::new());
-        Outcome { end, seconds, diary, seen, knocks, start_ns, over_ns, failures_told, windows }
+        let (seen, knocks, closed) = (Vec::new(), Vec::new(), 0);
+        Outcome {
+            end,
+            seconds,
+            diary,
+            seen,
+            knocks,
+            closed,
+            start_ns,
+            over_ns,
+            failures_told,
+            windows,
+        }
     }
+}
+
+/// The seconds of a run and the number of its failures.
+type Kept = Rc<RefCell<(Vec<Interval>, usize)>>;
+
+/// Keeps seconds and failures. In a third of the runs the keeper is behind, and hands memory back when it is asked for it again.
+fn keeper(seed: u64, kept: Kept) -> Box<dyn FnMut(Message) -> Option<Box<Interval>>> {
+    let (is_behind, mut rng) = (seed.is_multiple_of(3), Rng::new(seed));
+    let mut held: Option<Box<Interval>> = None;
+    Box::new(move |message| match message {
+        Message::Second(mut second) => {
+            assert!(held.is_none(), "a shard has two intervals, however slow their keeper is");
+            kept.borrow_mut().0.push((*second).clone());
+            second.clear();
+            held = Some(second);
+            held.take_if(|_| !is_behind)
+        }
+        Message::Failure(_) => {
+            kept.borrow_mut().1 += 1;
+            None
+        }
+        Message::CountsFrom(_) => None,
+        Message::WantsSpare => held.take_if(|_| rng.below(3) == 0),
+    })
 }

@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 const BACKOFF_MIN_NS: u64 = 10_000_000;
 /// Longest pause, ns.
 const BACKOFF_MAX_NS: u64 = 200_000_000;
+/// A peer that closes a connection within this time of its last reply has not waited for another request, ns.
+const WORN_NS: u64 = 10_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::shard) enum State {
@@ -210,6 +212,12 @@ impl<P: Protocol> Connection<P> {
     #[inline]
     pub fn set_free_since(&mut self, at_ns: u64) {
         self.free_since_ns = at_ns;
+    }
+
+    /// Returns true if its peer closes it behind a reply: it has carried as many requests as the peer lets it.
+    pub fn is_worn(&self, now_ns: u64) -> bool {
+        let has_served = self.is_open() && self.carried > 0 && self.is_unused();
+        has_served && now_ns.saturating_sub(self.free_since_ns) <= WORN_NS
     }
 
     /// Number of requests that it has carried since it was opened.

@@ -4,6 +4,10 @@
 //! law is their rate times the target's time: known only while it is seen. So there are always more connections open
 //! than requests in flight, by half of them, and the next ones open before they are needed. A thread that has no time to
 //! read its replies sees more in flight than there are: only after a wait that slept does it open any.
+//!
+//! Servers close a connection after a number of requests. Such a worn one is replaced when its turn comes, as long as fewer
+//! connections are open than at the beginning. If requests went over those that are left until too few are open, these would wear
+//! out ever faster and end together, and the handshakes of all the others would meet the target at once.
 
 /// Connections that are kept free beyond half of the requests in flight.
 const SPARE_MIN: u32 = 8;
@@ -17,6 +21,10 @@ const SLEPT_NS: u64 = 20_000;
 pub(super) struct Growth {
     /// Connections in use; the others wait until they are needed.
     in_play: u32,
+    /// Connections at the beginning.
+    first: u32,
+    /// Connections that were closed because they were worn, and that none replaces yet.
+    worn: u32,
     /// Waiting time of the network at the last look, ns.
     idle_ns: u64,
 }
@@ -24,7 +32,7 @@ pub(super) struct Growth {
 impl Growth {
     /// Begins with this many connections.
     pub fn from(in_play: u32) -> Self {
-        Self { in_play, idle_ns: 0 }
+        Self { in_play, first: in_play, worn: 0, idle_ns: 0 }
     }
 
     #[inline]
@@ -42,7 +50,24 @@ impl Growth {
     pub fn missing(&self, in_flight: u32, depth: u32, closed: u32) -> u32 {
         let needed = (in_flight + SPARE_MIN.max(in_flight / 2)).div_ceil(depth.max(1));
         let usable = self.in_play.saturating_sub(closed);
-        needed.saturating_sub(usable).min(A_ROUND_MAX)
+        let kept = self.first.min(usable + self.worn);
+        needed.max(kept).saturating_sub(usable).min(A_ROUND_MAX)
+    }
+
+    /// A connection was closed that had done its service.
+    pub fn is_worn(&mut self) {
+        self.worn = (self.worn + 1).min(self.first);
+    }
+
+    /// A closed connection is opened again.
+    #[inline]
+    pub fn opens_again(&mut self) {
+        self.worn = self.worn.saturating_sub(1);
+    }
+
+    #[inline]
+    pub const fn has_worn(&self) -> bool {
+        self.worn > 0
     }
 
     /// Brings one more of `all` connections into play.
@@ -66,6 +91,19 @@ mod tests {
         assert_eq!(growth.missing(12, 1, 3), 3, "closed ones are of no use");
         assert_eq!((growth.missing(100, 1, 0), growth.missing(40, 1, 0)), (A_ROUND_MAX, 40));
         assert_eq!((growth.missing(40, 3, 0), growth.missing(40, 0, 0)), (0, 40));
+    }
+
+    #[test]
+    fn a_worn_connection_is_replaced_while_fewer_are_open_than_at_the_beginning() {
+        let mut growth = Growth::from(20);
+        assert_eq!(growth.missing(0, 1, 3), 0, "they were closed while idle");
+        (0..2).for_each(|_| growth.is_worn());
+        assert_eq!((growth.missing(0, 1, 3), growth.missing(12, 1, 3)), (2, 3));
+        growth.opens_again();
+        assert_eq!(growth.missing(0, 1, 2), 1);
+        // In a moment of need five more came.
+        (0..5).for_each(|_| assert!(growth.one_more(30).is_some()));
+        assert_eq!((growth.missing(0, 1, 5), growth.missing(0, 1, 6)), (0, 1));
     }
 
     #[test]

@@ -4,8 +4,19 @@
 //! because they were needed once stand behind the others and are used when none of those is idle. After a moment in which
 //! many requests were in flight they rest: to walk over all of them would cost the generator and the target more than
 //! the same rate did before.
+//!
+//! Servers close a connection after a number of requests (Apache after 100, nginx after 1,000, unless configured). Connections
+//! that were opened together and are used in strict turn would reach that number together: all would be closed within
+//! one turn, and the handshakes of those that replace them would meet the target at once. So at random a connection is passed
+//! over, and their numbers drift apart. Several targets are each asked in strict turn.
 
+use plimsoll_core::rng::{Rng, derive_seed};
 use std::collections::VecDeque;
+
+/// A connection is passed over once in this many turns, on average.
+const PASSED_OVER_ONE_IN: u64 = 4;
+/// This many may end together: their handshakes are no load.
+const FEW: usize = 8;
 
 #[derive(Debug)]
 pub(in crate::shard) struct IdleOpen {
@@ -13,12 +24,16 @@ pub(in crate::shard) struct IdleOpen {
     grown: VecDeque<u32>,
     /// The first key of those that were opened when they were needed.
     grown_from: u32,
+    /// Decides which are passed over.
+    lots: Option<Rng>,
 }
 
 impl IdleOpen {
-    /// An empty one; connections from `grown_from` on are opened when they are needed.
-    pub fn new(grown_from: u32) -> Self {
-        Self { first: VecDeque::new(), grown: VecDeque::new(), grown_from }
+    /// An empty one; connections from `grown_from` on are opened when they are needed. `seed` decides which are passed
+    /// over; none: all have each of their turns.
+    pub fn new(grown_from: u32, seed: Option<u64>) -> Self {
+        let lots = seed.map(|seed| Rng::new(derive_seed(seed, "connections passed over")));
+        Self { first: VecDeque::new(), grown: VecDeque::new(), grown_from, lots }
     }
 
     #[inline]
@@ -43,10 +58,17 @@ impl IdleOpen {
         self.first.front().or_else(|| self.grown.front()).copied()
     }
 
-    /// Takes it.
+    /// Takes it. At random, the one behind it loses its turn.
     #[inline]
     pub fn take(&mut self) -> Option<u32> {
-        self.first.pop_front().or_else(|| self.grown.pop_front())
+        let queue = if self.first.is_empty() { &mut self.grown } else { &mut self.first };
+        let key = queue.pop_front()?;
+        if let Some(lots) = self.lots.as_mut().filter(|_| queue.len() >= FEW)
+            && lots.below(PASSED_OVER_ONE_IN) == 0
+        {
+            queue.rotate_left(1);
+        }
+        Some(key)
     }
 
     /// Takes a connection out, whatever its place.
@@ -77,9 +99,30 @@ impl IdleOpen {
 mod tests {
     use super::*;
 
+    /// Uses of each of 64 connections after 6,400 requests.
+    fn uses(mut idle: IdleOpen) -> [u32; 64] {
+        (0..64).for_each(|key| idle.give_back(key));
+        let mut uses = [0; 64];
+        for _ in 0..6_400 {
+            let key = idle.take().unwrap();
+            uses[key as usize] += 1;
+            idle.give_back(key);
+        }
+        uses
+    }
+
+    #[test]
+    fn many_connections_are_used_about_equally_often() {
+        let some = uses(IdleOpen::new(64, Some(1)));
+        let [least, most] = [some.iter().min(), some.iter().max()].map(|uses| *uses.unwrap());
+        assert!(least > 70 && most < 130, "{least} to {most}");
+        assert!(most - least > 10, "{least} to {most}: they would end together");
+        assert_eq!(uses(IdleOpen::new(64, None)), [100; 64], "in strict turns");
+    }
+
     #[test]
     fn a_connection_that_was_needed_once_waits_until_it_is_needed_again() {
-        let mut idle = IdleOpen::new(2);
+        let mut idle = IdleOpen::new(2, Some(1));
         [5, 1, 0, 4].into_iter().for_each(|key| idle.give_back(key));
         idle.put_back(6);
         assert_eq!(idle.iter().collect::<Vec<_>>(), [1, 0, 6, 5, 4]);

@@ -57,7 +57,10 @@ impl<P: Protocol> Connections<P> {
             dedicated: dedicated && clients > 0,
             keep_alive: plan.keep_alive,
             // Each target has a connection among the first.
-            idle_open: IdleOpen::new(growth.in_play().max(plan.targets.len() as u32)),
+            idle_open: IdleOpen::new(
+                growth.in_play().max(plan.targets.len() as u32),
+                (targets == 1).then_some(plan.seed),
+            ),
             idle_closed: ClosedConnections::new(plan.targets.len()),
             growth,
             again: Again::default(),
@@ -131,7 +134,7 @@ impl<P: Protocol> Connections<P> {
             return self.get(client).is_unused().then_some(client);
         }
         loop {
-            let key = self.idle_open.take().or_else(|| self.idle_closed.take())?;
+            let key = self.idle_open.take().or_else(|| self.take_closed())?;
             let connection = &mut self.all[key as usize];
             connection.queued = false;
             let state = connection.state();
@@ -142,6 +145,13 @@ impl<P: Protocol> Connections<P> {
                 return Some(key);
             }
         }
+    }
+
+    /// Takes the closed connection that is opened next.
+    fn take_closed(&mut self) -> Option<u32> {
+        let key = self.idle_closed.take()?;
+        self.growth.opens_again();
+        Some(key)
     }
 
     /// Takes connections that have no room any more from the front of the open ones.
@@ -262,10 +272,17 @@ impl<P: Protocol> Connections<P> {
         self.has_idle(protocol).then(|| self.pick(client)).flatten()
     }
 
-    /// Returns true if there are connections that have not been needed yet.
+    /// Returns true if there are connections that have not been needed yet, or some that are to be replaced.
     #[inline]
     pub fn may_grow(&self) -> bool {
-        (self.in_play() as usize) < self.all.len()
+        (self.in_play() as usize) < self.all.len() || self.growth.has_worn()
+    }
+
+    /// Connection `key` is about to be closed. It is replaced if it had done its service.
+    pub fn closes(&mut self, key: u32, now_ns: u64) {
+        if self.keep_alive && !self.dedicated && self.get(key).is_worn(now_ns) {
+            self.growth.is_worn();
+        }
     }
 
     /// Returns true if the last wait slept, by what the network has waited in all, ns.
@@ -283,7 +300,7 @@ impl<P: Protocol> Connections<P> {
     /// Takes the next connection to be opened before it is needed: one that its peer has closed comes before one that was
     /// never used.
     pub fn take_to_open(&mut self) -> Option<u32> {
-        let again = if self.keep_alive { self.idle_closed.take() } else { None };
+        let again = if self.keep_alive { self.take_closed() } else { None };
         let key = again.or_else(|| self.growth.one_more(self.all.len()))?;
         self.get_mut(key).queued = false;
         Some(key)

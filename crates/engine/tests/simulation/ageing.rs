@@ -1,0 +1,164 @@
+//! Connections that the target closes after a number of requests: their ends are spread over time, and the handshakes of those
+//! that replace them are no load of their own.
+
+use crate::multiplex::{Asker, Many, REPLY, frame, plan};
+use plimsoll_core::clock::{Clock, MILLISECOND_NS as MS, SECOND_NS, VirtualClock};
+use plimsoll_core::interval::Interval;
+use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
+use plimsoll_engine::shard::{Message, Shard, ShardPlan};
+use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+const START_NS: u64 = SECOND_NS;
+/// Time of the target's core for a request, ns.
+const REQUEST_NS: u64 = 30_000;
+/// Length of a run.
+const LENGTH_NS: u64 = 20 * SECOND_NS;
+
+/// A target with one core, which closes each connection after its last request.
+struct OneCore {
+    /// Time of the core for a handshake, ns.
+    handshake_ns: u64,
+    /// Requests of a connection.
+    lives: u32,
+    /// When the core has done all that has come, ns.
+    free_ns: u64,
+    /// Requests that each open connection has carried.
+    carried: BTreeMap<u64, u32>,
+    /// Least number of open connections in the second half of the run.
+    least_open: usize,
+    /// When connections were asked for, ns since the start of the run.
+    asked_ns: Vec<u64>,
+}
+
+impl OneCore {
+    /// Time from now until the core has done this, too, ns.
+    fn work(&mut self, cost_ns: u64, now_ns: u64) -> u64 {
+        self.free_ns = self.free_ns.max(now_ns) + cost_ns;
+        self.free_ns - now_ns
+    }
+}
+
+impl Peer for OneCore {
+    fn connecting(&mut self, connection: u64, _: SocketAddr, now_ns: u64) -> Arrival {
+        self.carried.insert(connection, 0);
+        self.asked_ns.push(now_ns.saturating_sub(START_NS));
+        Arrival::Accepted { after_ns: self.work(self.handshake_ns, now_ns) }
+    }
+
+    fn received(&mut self, connection: u64, bytes: &[u8], now_ns: u64, acts: &mut Acts) {
+        let after_ns = self.work(REQUEST_NS, now_ns);
+        if now_ns > START_NS + LENGTH_NS / 2 {
+            self.least_open = self.least_open.min(self.carried.len());
+        }
+        let tag = u32::from_le_bytes(bytes[1..].try_into().unwrap());
+        acts.push((after_ns, Act::Bytes(frame(REPLY, tag))));
+        let carried = self.carried.entry(connection).or_default();
+        *carried += 1;
+        if *carried == self.lives {
+            acts.push((after_ns, Act::Close));
+        }
+    }
+
+    fn woken(&mut self, _: u64, _: u64, _: u64, _: &mut Acts) {}
+
+    fn closed(&mut self, connection: u64) {
+        self.carried.remove(&connection);
+    }
+}
+
+/// What a run showed.
+struct Seen {
+    /// When connections were asked for, ns since the start.
+    asked_ns: Vec<u64>,
+    /// Connections that were ever open at once, at most.
+    connections: u32,
+    /// Connections that were open at least, in the second half.
+    least_open: usize,
+    ok: u64,
+    p99_ns: u64,
+}
+
+impl Seen {
+    /// The largest number of connections that were asked for within `span_ns` in the second half.
+    fn most_within(&self, span_ns: u64) -> usize {
+        let is_late = |ns: &u64| *ns >= LENGTH_NS / 2;
+        let late: Vec<u64> = self.asked_ns.iter().copied().filter(is_late).collect();
+        let within = |first: usize| late.partition_point(|&ns| ns < late[first] + span_ns) - first;
+        (0..late.len()).map(within).max().unwrap_or(0)
+    }
+}
+
+fn run(plan: ShardPlan, handshake_ns: u64, lives: u32) -> Seen {
+    let clock = VirtualClock::new();
+    clock.advance_to(START_NS);
+    let target = Rc::new(RefCell::new(OneCore {
+        handshake_ns,
+        lives,
+        free_ns: 0,
+        carried: BTreeMap::new(),
+        least_open: usize::MAX,
+        asked_ns: Vec::new(),
+    }));
+    let net = SimNet::new(clock.clone(), target.clone(), Link::default(), 1);
+    let seconds = Rc::new(RefCell::new(Interval::new(1)));
+    let all = seconds.clone();
+    let outbox = Box::new(move |message| {
+        if let Message::Second(second) = message {
+            all.borrow_mut().merge(&second);
+        }
+        None
+    });
+    let asker = Box::new(Asker::default());
+    let shard = Shard::new(plan, Many(1), net, clock.clone(), asker, outbox, Arc::default());
+    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
+    end.rest.merge(&seconds.borrow());
+    let asked_ns = std::mem::take(&mut target.borrow_mut().asked_ns);
+    Seen {
+        asked_ns,
+        connections: end.connections,
+        least_open: target.borrow().least_open,
+        ok: end.rest.ledger.ok,
+        p99_ns: end.rest.all_classes().response.quantile_ns(0.99),
+    }
+}
+
+/// Requests at even distances.
+fn open(rate_per_s: f64, connections: u32, warm: Option<u32>) -> ShardPlan {
+    ShardPlan {
+        model: LoadModel::Open { rate_per_s, arrivals: Arrivals::Uniform },
+        limits: Limits { duration_ns: LENGTH_NS, requests: None },
+        connections,
+        warm_connections: warm,
+        ..plan(1, 1, None)
+    }
+}
+
+/// 50 connections of 100 requests each, at 5,000/s: one of them ends in 20 ms on average, and is replaced. In strict turns all would end
+/// within 10 ms, once a second; without replacement, few would carry all requests.
+#[test]
+fn connections_that_were_opened_together_do_not_end_together() {
+    for warm in [None, Some(50)] {
+        let connections = if warm.is_some() { 8_192 } else { 50 };
+        let seen = run(open(5_000.0, connections, warm), 100_000, 100);
+        assert_eq!((seen.ok, seen.connections), (100_000, 50));
+        let opened = seen.asked_ns.len();
+        assert!((1_000..=1_050).contains(&opened), "{opened}");
+        assert!(seen.least_open >= 40, "{} were left", seen.least_open);
+        let most = seen.most_within(20 * MS);
+        assert!(most < 12, "{most} connections were asked for within 20 ms");
+    }
+}
+
+/// The target's core has a load of 15 % by requests and of 3 % by the handshakes of connections that it closed. If these come
+/// together, requests wait, more connections are opened for them, and those end together, too.
+#[test]
+fn connections_that_a_target_closes_do_not_swing_up_to_a_storm_of_handshakes() {
+    let seen = run(open(5_000.0, 8_192, Some(64)), MS / 2, 100);
+    assert!(seen.connections < 150, "{} connections", seen.connections);
+    assert!(seen.p99_ns < 10 * MS, "p99 {} ns", seen.p99_ns);
+}
