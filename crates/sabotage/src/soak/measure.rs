@@ -25,6 +25,9 @@ const OK_LEAST: f64 = 0.95;
 /// Timeout of a request.
 const TIMEOUT: &str = "2s";
 
+/// Stretches of a run that give one sample each.
+const STRETCHES: u32 = 240;
+
 /// A figure that must not grow, with its unit and the growth an hour that counts as none.
 #[derive(Clone, Copy, Debug)]
 struct Figure {
@@ -118,7 +121,7 @@ pub fn run(stage: &Stage, plan: &Plan, url: &str, servers: &[Server]) -> Result<
     enough_succeeded(&record)?;
     let names = std::iter::once("plimsoll load").chain(servers.iter().map(|one| one.name.as_str()));
     let named: Vec<(&str, &[Level])> = names.zip(levels.iter().map(Vec::as_slice)).collect();
-    Ok(Soaked { lines: lines(&named, &lag(&seconds)?), record })
+    Ok(Soaked { lines: lines(&named, &lag(&seconds)?, plan.length / STRETCHES), record })
 }
 
 /// Rejects a run in which more failed than the target was asked to fail: its figures are those of an overloaded machine.
@@ -134,12 +137,15 @@ fn enough_succeeded(record: &Value) -> Result<(), String> {
 }
 
 /// Judges all figures: those of processes, and the lag of each second as (time, p50, p99).
-fn lines(processes: &[(&str, &[Level])], lag: &[(f64, [f64; 2])]) -> Vec<Line> {
+///
+/// What a process loses is missing at all times: a leak raises the least value of each stretch as much as any other. A
+/// moment in which connections wait raises only the others. Lag is judged by the median of each stretch.
+fn lines(processes: &[(&str, &[Level])], lag: &[(f64, [f64; 2])], stretch: Duration) -> Vec<Line> {
     let count = processes.len() * OF_PROCESSES.len() + OF_LAG.len();
     let error = ERROR / count as f64;
-    let line = |subject: &str, name: &str, unit, allowance, samples: &[(f64, f64)]| {
+    let line = |subject: &str, name: &str, unit, allowance, place, samples: &[(f64, f64)]| {
         let most = samples.iter().map(|one| one.1).fold(0.0, f64::max);
-        let growth = judge(samples, Terms { error, allowance });
+        let growth = judge(&of_stretches(samples, stretch, place), Terms { error, allowance });
         Line { subject: subject.to_owned(), figure: name.to_owned(), unit, most, growth }
     };
     let mut lines = Vec::new();
@@ -147,14 +153,30 @@ fn lines(processes: &[(&str, &[Level])], lag: &[(f64, [f64; 2])]) -> Vec<Line> {
         for figure in OF_PROCESSES {
             let samples: Vec<(f64, f64)> =
                 levels.iter().map(|level| (level.at_s, (figure.of)(level))).collect();
-            lines.push(line(subject, figure.name, figure.unit, figure.allowance, &samples));
+            lines.push(line(subject, figure.name, figure.unit, figure.allowance, LEAST, &samples));
         }
     }
     for (at, (name, allowance)) in OF_LAG.iter().enumerate() {
         let samples: Vec<(f64, f64)> = lag.iter().map(|second| (second.0, second.1[at])).collect();
-        lines.push(line("plimsoll load", &format!("{name} of lag"), "ms", *allowance, &samples));
+        let name = format!("{name} of lag");
+        lines.push(line("plimsoll load", &name, "ms", *allowance, MEDIAN, &samples));
     }
     lines
+}
+
+/// Places of a value among those of a stretch in ascending order, as a share of them.
+const LEAST: f64 = 0.0;
+const MEDIAN: f64 = 0.5;
+
+/// Returns one sample for each stretch of `samples`: that at the given place among them.
+fn of_stretches(samples: &[(f64, f64)], stretch: Duration, place: f64) -> Vec<(f64, f64)> {
+    let number = |sample: &(f64, f64)| (sample.0 / stretch.as_secs_f64()).floor();
+    let of_one = |together: &[(f64, f64)]| {
+        let mut sorted = together.to_vec();
+        sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
+        sorted[(place * (sorted.len() - 1) as f64) as usize]
+    };
+    samples.chunk_by(|a, b| number(a) == number(b)).map(of_one).collect()
 }
 
 /// The lag of each second of a stream.
@@ -266,7 +288,7 @@ mod tests {
     }
 
     fn growing(processes: &[(&str, &[Level])], seconds: u32) -> Vec<String> {
-        let lines = lines(processes, &quiet_lag(seconds));
+        let lines = lines(processes, &quiet_lag(seconds), Duration::from_secs(2));
         let grows = lines.iter().filter(|line| line.growth.answer == Answer::Grows);
         grows.map(|line| format!("{} {}", line.subject, line.figure)).collect()
     }
@@ -283,6 +305,31 @@ mod tests {
     }
 
     #[test]
+    fn peaks_that_pass_hide_no_leak_and_are_none() {
+        let peaks = |leaks: bool| -> Vec<Level> {
+            let mut rng = Rng::new(7);
+            let mut levels = levels(7_200, 0.0, if leaks { 60 } else { 0 });
+            for level in &mut levels {
+                if rng.below(10) == 0 {
+                    level.descriptors += 1_000 + rng.below(3_000);
+                }
+            }
+            levels
+        };
+        let judged = |levels: &[Level]| {
+            let half_minute = Duration::from_secs(30);
+            let lines = lines(&[("load", levels)], &quiet_lag(7_200), half_minute);
+            let descriptors = lines.iter().find(|line| line.figure == "descriptors").unwrap();
+            assert!(descriptors.most > 3_900.0);
+            descriptors.growth
+        };
+        assert_eq!(judged(&peaks(false)).answer, Answer::Flat);
+        let leak = judged(&peaks(true));
+        assert_eq!(leak.answer, Answer::Grows);
+        assert!((leak.per_hour - 60.0).abs() < 1.0, "{leak:?}");
+    }
+
+    #[test]
     fn a_run_in_which_most_requests_failed_is_no_soak() {
         let record = |scheduled: u64, ok: u64| {
             enough_succeeded(&serde_json::json!({"ledger": {"scheduled": scheduled, "ok": ok}}))
@@ -295,7 +342,8 @@ mod tests {
     #[test]
     fn the_table_has_the_growth_of_each_figure() {
         let leaking = levels(600, 20_000.0, 0);
-        let lines = lines(&[("plimsoll load", &leaking)], &quiet_lag(600));
+        let second = Duration::from_secs(1);
+        let lines = lines(&[("plimsoll load", &leaking)], &quiet_lag(600), second);
         let soaked = Soaked { lines, record: Value::Null };
         let memory = soaked.line("plimsoll load", "memory").unwrap();
         assert!((memory.growth.per_hour - 72.0).abs() < 2.0, "{memory:?}");
