@@ -138,8 +138,8 @@ fn enough_succeeded(record: &Value) -> Result<(), String> {
 
 /// Judges all figures: those of processes, and the lag of each second as (time, p50, p99).
 ///
-/// What a process loses is missing at all times: a leak raises the least value of each stretch as much as any other. A
-/// moment in which connections wait raises only the others. Lag is judged by the median of each stretch.
+/// Levels are judged by the least value of each stretch, which a leak raises as much as any other value. A moment in which
+/// connections wait raises only the others. Lag is judged by the median of each stretch.
 fn lines(processes: &[(&str, &[Level])], lag: &[(f64, [f64; 2])], stretch: Duration) -> Vec<Line> {
     let count = processes.len() * OF_PROCESSES.len() + OF_LAG.len();
     let error = ERROR / count as f64;
