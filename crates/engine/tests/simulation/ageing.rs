@@ -1,17 +1,15 @@
 //! Connections that the target closes after a number of requests: their ends are spread over time, and the handshakes of those
 //! that replace them are no load of their own.
 
-use crate::multiplex::{Asker, Many, REPLY, frame, plan};
-use plimsoll_core::clock::{Clock, MILLISECOND_NS as MS, SECOND_NS, VirtualClock};
-use plimsoll_core::interval::Interval;
+use crate::multiplex::{self, Asker, REPLY, frame, plan};
+use plimsoll_core::clock::{MILLISECOND_NS as MS, SECOND_NS};
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
-use plimsoll_engine::shard::{Message, Shard, ShardPlan};
-use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
+use plimsoll_engine::shard::ShardPlan;
+use plimsoll_engine::sim::{Act, Acts, Arrival, Peer};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
 const START_NS: u64 = SECOND_NS;
 /// Time of the target's core for a request, ns.
@@ -71,7 +69,7 @@ impl Peer for OneCore {
     }
 }
 
-/// What a run showed.
+/// Result of a run.
 struct Seen {
     /// When connections were asked for, ns since the start.
     asked_ns: Vec<u64>,
@@ -94,8 +92,6 @@ impl Seen {
 }
 
 fn run(plan: ShardPlan, handshake_ns: u64, lives: u32) -> Seen {
-    let clock = VirtualClock::new();
-    clock.advance_to(START_NS);
     let target = Rc::new(RefCell::new(OneCore {
         handshake_ns,
         lives,
@@ -104,24 +100,12 @@ fn run(plan: ShardPlan, handshake_ns: u64, lives: u32) -> Seen {
         least_open: usize::MAX,
         asked_ns: Vec::new(),
     }));
-    let net = SimNet::new(clock.clone(), target.clone(), Link::default(), 1);
-    let seconds = Rc::new(RefCell::new(Interval::new(1)));
-    let all = seconds.clone();
-    let outbox = Box::new(move |message| {
-        if let Message::Second(second) = message {
-            all.borrow_mut().merge(&second);
-        }
-        None
-    });
-    let asker = Box::new(Asker::default());
-    let shard = Shard::new(plan, Many(1), net, clock.clone(), asker, outbox, Arc::default());
-    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
-    end.rest.merge(&seconds.borrow());
-    let asked_ns = std::mem::take(&mut target.borrow_mut().asked_ns);
+    let end = multiplex::run(plan, 1, &target, Asker::default());
+    let mut target = target.borrow_mut();
     Seen {
-        asked_ns,
+        asked_ns: std::mem::take(&mut target.asked_ns),
         connections: end.connections,
-        least_open: target.borrow().least_open,
+        least_open: target.least_open,
         ok: end.rest.ledger.ok,
         p99_ns: end.rest.all_classes().response.quantile_ns(0.99),
     }

@@ -260,7 +260,7 @@ pub fn plan(clients: u32, connections: u32, requests: Option<u64>) -> ShardPlan 
 pub fn run(
     plan: ShardPlan,
     depth: u32,
-    server: &Rc<RefCell<Server>>,
+    server: &Rc<RefCell<impl Peer + 'static>>,
     asker: impl Sessions<Many> + 'static,
 ) -> ShardEnd {
     run_on(Thread::default(), plan, depth, server, asker)
@@ -271,7 +271,19 @@ pub fn run_on(
     thread: Thread,
     plan: ShardPlan,
     depth: u32,
-    server: &Rc<RefCell<Server>>,
+    server: &Rc<RefCell<impl Peer + 'static>>,
+    asker: impl Sessions<Many> + 'static,
+) -> ShardEnd {
+    run_late(thread, 0, plan, depth, server, asker)
+}
+
+/// The same where all were to begin `late_ns` ago.
+pub fn run_late(
+    thread: Thread,
+    late_ns: u64,
+    plan: ShardPlan,
+    depth: u32,
+    server: &Rc<RefCell<impl Peer + 'static>>,
     asker: impl Sessions<Many> + 'static,
 ) -> ShardEnd {
     let clock = VirtualClock::new();
@@ -287,7 +299,7 @@ pub fn run_on(
     });
     let shard =
         Shard::new(plan, Many(depth), net, clock.clone(), Box::new(asker), outbox, Arc::default());
-    let mut end = shard.unwrap().run(|| clock.now_ns()).unwrap();
+    let mut end = shard.unwrap().run(|| clock.now_ns() - late_ns).unwrap();
     end.rest.merge(&seconds.borrow());
     end
 }

@@ -1,12 +1,11 @@
 //! What a shard notices of itself, against what its thread really went through; and connections that come when they are
 //! needed.
 
-use crate::multiplex::{Asker, Many, Server, answer, plan};
+use crate::multiplex::{self, Asker, Many, Server, answer, plan};
 use plimsoll_core::admission::AdmissionModel;
 use plimsoll_core::clock::{Clock, MILLISECOND_NS as MS, SECOND_NS, VirtualClock};
-use plimsoll_core::interval::Interval;
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel, Think};
-use plimsoll_engine::shard::{Message, Shard, ShardEnd, ShardPlan};
+use plimsoll_engine::shard::{Shard, ShardEnd, ShardPlan};
 use plimsoll_engine::sim::thread::{Absence, Thread, Why};
 use plimsoll_engine::sim::{Act, Acts, Arrival, Link, Peer, SimNet};
 use std::cell::RefCell;
@@ -35,27 +34,12 @@ fn run(plan: ShardPlan, service_ns: u64, thread: Thread) -> ShardEnd {
 
 /// The same where all were to begin `late_ns` ago.
 fn run_late(plan: ShardPlan, service_ns: u64, thread: Thread, late_ns: u64) -> ShardEnd {
-    let clock = VirtualClock::new();
-    clock.advance_to(START_NS);
     let server = Server::new(move |_, tag| {
         let mut acts = answer(tag);
         acts.iter_mut().for_each(|(after_ns, _): &mut (u64, Act)| *after_ns = service_ns);
         acts
     });
-    let net = SimNet::new(clock.clone(), server, Link::default(), 1).driven_by(thread);
-    let seconds = Rc::new(RefCell::new(Interval::new(1)));
-    let all = seconds.clone();
-    let outbox = Box::new(move |message| {
-        if let Message::Second(second) = message {
-            all.borrow_mut().merge(&second);
-        }
-        None
-    });
-    let asker = Box::new(Asker::default());
-    let shard = Shard::new(plan, Many(1), net, clock.clone(), asker, outbox, Arc::default());
-    let mut end = shard.unwrap().run(|| clock.now_ns() - late_ns).unwrap();
-    end.rest.merge(&seconds.borrow());
-    end
+    multiplex::run_late(thread, late_ns, plan, 1, &server, Asker::default())
 }
 
 fn absent(from_ms: u64, for_ms: u64, why: Why) -> Thread {
