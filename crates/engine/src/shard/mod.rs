@@ -251,10 +251,13 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             if self.course.has_ended(now_ns) { self.course.drained_by_ns() } else { end_ns };
         // The connection of a request broke behind the last look at those to be sent again.
         let again_ns = if self.connections.is_again_due() { now_ns } else { u64::MAX };
+        // Growth looks behind a wait that slept.
+        let growth_ns = self.connections.next_growth_ns().max(now_ns + GROWTH_LOOK_NS);
         next_due_ns
             .min(self.agenda.next_rest_ns(|| self.sessions.wake_ns()))
             .min(self.agenda.next_expiry_ns())
             .min(again_ns)
+            .min(growth_ns)
             .min(self.books.next_mark_ns(end_ns))
             .min(over_ns)
             .min(self.flights.next_scan_ns())
@@ -317,6 +320,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
 
 /// Time that nothing is received before the sessions are asked again whether they can take it, ns.
 const HOLD_NS: u64 = SECOND_NS / 1000;
+/// Connections that are missing are looked for at most this often while nothing else happens, ns.
+const GROWTH_LOOK_NS: u64 = 50_000;
 /// Answers in flight from which on gathering pays.
 pub const BATCHING_FROM: u32 = 16;
 /// Time to gather, ns.

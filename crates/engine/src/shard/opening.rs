@@ -78,10 +78,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Begins to connect to the next address of the connection's target.
     pub(super) fn open(&mut self, key: u32) {
         let mut refusal = None;
+        let now_ns = self.clock.now_ns();
         loop {
             let connection = self.connections.get_mut(key);
             let target = &self.plan.targets[connection.target() as usize];
-            let Some(address) = connection.dial(&target.addresses) else {
+            let Some(address) = connection.dial(&target.addresses, now_ns) else {
                 let reason = if target.addresses.is_empty() {
                     format!("host name '{}' cannot be resolved", target.host)
                 } else {
@@ -119,7 +120,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let now_ns = self.clock.now_ns();
         let mut greeting = Vec::new();
         let codec = self.protocol.open(&mut greeting);
-        self.connections.get_mut(key).opened(codec, now_ns);
+        self.connections.opened(key, codec, now_ns);
         if !greeting.is_empty() && self.line.write(key, &greeting).is_err() {
             return self.lose(key, Failure::Reset, BROKE);
         }
@@ -185,7 +186,8 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let now_ns = self.clock.now_ns();
         let mut is_usable = false;
-        for _ in 0..self.connections.missing(self.flights.len(), self.protocol.depth()) {
+        let missing = self.connections.missing(self.flights.len(), self.protocol.depth(), now_ns);
+        for _ in 0..missing {
             let Some(key) = self.connections.take_to_open() else { break };
             if self.connections.keep_alive() {
                 self.open(key);

@@ -25,6 +25,8 @@ struct OneCore {
     lives: u32,
     /// When the core has done all that has come, ns.
     free_ns: u64,
+    /// A pause of the core: when it begins, and its length, ns.
+    stall_ns: Option<(u64, u64)>,
     /// Requests that each open connection has carried.
     carried: BTreeMap<u64, u32>,
     /// Least number of open connections in the second half of the run.
@@ -36,6 +38,9 @@ struct OneCore {
 impl OneCore {
     /// Time from now until the core has done this, too, ns.
     fn work(&mut self, cost_ns: u64, now_ns: u64) -> u64 {
+        if let Some((_, length_ns)) = self.stall_ns.take_if(|(from_ns, _)| *from_ns <= now_ns) {
+            self.free_ns = self.free_ns.max(now_ns) + length_ns;
+        }
         self.free_ns = self.free_ns.max(now_ns) + cost_ns;
         self.free_ns - now_ns
     }
@@ -92,10 +97,20 @@ impl Seen {
 }
 
 fn run(plan: ShardPlan, handshake_ns: u64, lives: u32) -> Seen {
+    run_stalled(plan, handshake_ns, lives, None)
+}
+
+fn run_stalled(
+    plan: ShardPlan,
+    handshake_ns: u64,
+    lives: u32,
+    stall_ns: Option<(u64, u64)>,
+) -> Seen {
     let target = Rc::new(RefCell::new(OneCore {
         handshake_ns,
         lives,
         free_ns: 0,
+        stall_ns,
         carried: BTreeMap::new(),
         least_open: usize::MAX,
         asked_ns: Vec::new(),
@@ -145,4 +160,22 @@ fn connections_that_a_target_closes_do_not_swing_up_to_a_storm_of_handshakes() {
     let seen = run(open(5_000.0, 8_192, Some(64)), MS / 2, 100);
     assert!(seen.connections < 150, "{} connections", seen.connections);
     assert!(seen.p99_ns < 10 * MS, "p99 {} ns", seen.p99_ns);
+}
+
+/// The target's core has a load of 60 % by requests and of 4 % by handshakes when it pauses. If a connection were opened for each
+/// request that comes meanwhile, the core would have no time left for requests until all 8,192 are open.
+#[test]
+fn a_pause_of_the_target_begins_no_storm_of_handshakes() {
+    let dear = (2 * MS, 1_000);
+    let cheap = (MS / 5, 100);
+    for ((handshake_ns, lives), pause_ms, connections, p99_ms) in
+        [(cheap, 5, 150, 1), (cheap, 20, 150, 1), (cheap, 100, 300, 100), (dear, 20, 700, 500)]
+    {
+        let pause_ns = Some((START_NS + LENGTH_NS / 4, pause_ms * MS));
+        let plan = open(20_000.0, 8_192, Some(64));
+        let seen = run_stalled(plan, handshake_ns, lives, pause_ns);
+        assert_eq!(seen.ok, 400_000);
+        assert!(seen.connections < connections, "{pause_ms} ms: {} connections", seen.connections);
+        assert!(seen.p99_ns < p99_ms * MS, "{pause_ms} ms: p99 {} ns", seen.p99_ns);
+    }
 }

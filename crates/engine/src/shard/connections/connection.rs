@@ -34,6 +34,8 @@ pub(in crate::shard) struct Connection<P: Protocol> {
     address: usize,
     /// Addresses tried since the connection was asked for.
     tried: usize,
+    /// When the last of them was dialled, ns.
+    dialled_ns: u64,
     codec: Option<P::Conn>,
     /// Requests submitted and not ended, by tag.
     under_way: Vec<u32>,
@@ -82,6 +84,7 @@ impl<P: Protocol> Connection<P> {
             target,
             address,
             tried: 0,
+            dialled_ns: 0,
             codec: None,
             under_way: Vec::new(),
             opening_for: None,
@@ -117,11 +120,12 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Begins to connect: the address to try next, unless all have been tried.
-    pub fn dial(&mut self, addresses: &[SocketAddr]) -> Option<SocketAddr> {
+    pub fn dial(&mut self, addresses: &[SocketAddr], now_ns: u64) -> Option<SocketAddr> {
         if self.tried >= addresses.len() {
             return None;
         }
         self.tried += 1;
+        self.dialled_ns = now_ns;
         self.state = State::Connecting;
         Some(addresses[self.address % addresses.len()])
     }
@@ -146,13 +150,14 @@ impl<P: Protocol> Connection<P> {
         self.state = State::Handshaking;
     }
 
-    /// It is ready for requests.
-    pub fn opened(&mut self, codec: P::Conn, now_ns: u64) {
+    /// It is ready for requests. Returns the time that it took to open, ns.
+    pub fn opened(&mut self, codec: P::Conn, now_ns: u64) -> u64 {
         self.backoff_ns = 0;
         self.codec = Some(codec);
         self.state = State::Open;
         self.tried = 0;
         self.free_since_ns = self.free_since_ns.max(now_ns);
+        now_ns.saturating_sub(self.dialled_ns)
     }
 
     /// It could not be made: it pauses for the time returned, ns, which doubles up to its limit.
@@ -333,7 +338,8 @@ mod tests {
 
     fn open() -> Connection<Http1> {
         let mut connection = Connection::new(0, 0);
-        connection.opened(Http1::default().open(&mut Vec::new()), 5);
+        connection.dial(&[SocketAddr::from(([127, 0, 0, 1], 1))], 2);
+        assert_eq!(connection.opened(Http1::default().open(&mut Vec::new()), 5), 3);
         connection
     }
 
@@ -343,7 +349,7 @@ mod tests {
             (1..=3).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
         let mut connection = Connection::<Http1>::new(0, 4);
         let mut ports = Vec::new();
-        while let Some(address) = connection.dial(&addresses) {
+        while let Some(address) = connection.dial(&addresses, 4) {
             assert_eq!(connection.state(), State::Connecting);
             ports.push(address.port());
             connection.turn_to_next_address();
@@ -354,7 +360,7 @@ mod tests {
         assert_eq!(pauses_ns, [10, 20, 40, 80, 160, 200].map(|ms| ms * 1_000_000));
         connection.wake(7);
         assert_eq!((connection.state(), connection.free_since_ns()), (State::Closed, 7));
-        assert_eq!(connection.dial(&addresses), Some(addresses[1]), "all may be tried again");
+        assert_eq!(connection.dial(&addresses, 4), Some(addresses[1]), "all may be tried again");
     }
 
     #[test]

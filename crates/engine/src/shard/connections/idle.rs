@@ -8,13 +8,16 @@
 //! Servers close a connection after a number of requests (Apache after 100, nginx after 1,000, unless configured). Connections
 //! that were opened together and are used in strict turn would reach that number together: all would be closed within
 //! one turn, and the handshakes of those that replace them would meet the target at once. So at random a connection is passed
-//! over, and their numbers drift apart. Several targets are each asked in strict turn.
+//! over, and their numbers drift apart. By chance alone they would drift by the square root of the number of requests, too little where that
+//! is a thousand: so some are passed over a little more often than others. Several targets are each asked in strict turn.
 
 use plimsoll_core::rng::{Rng, derive_seed};
 use std::collections::VecDeque;
 
-/// A connection is passed over once in this many turns, on average.
-const PASSED_OVER_ONE_IN: u64 = 4;
+/// A connection is passed over in at least this many of [`TURNS`] turns.
+const PASSED_OVER_MIN: u64 = 48;
+/// A quarter of them on average, as connections differ by up to 32.
+const TURNS: u64 = 256;
 /// This many may end together: their handshakes are no load.
 const FEW: usize = 8;
 
@@ -64,7 +67,7 @@ impl IdleOpen {
         let queue = if self.first.is_empty() { &mut self.grown } else { &mut self.first };
         let key = queue.pop_front()?;
         if let Some(lots) = self.lots.as_mut().filter(|_| queue.len() >= FEW)
-            && lots.below(PASSED_OVER_ONE_IN) == 0
+            && lots.below(TURNS) < queue.front().map_or(0, |&next| passed_over(next))
         {
             queue.rotate_left(1);
         }
@@ -93,6 +96,13 @@ impl IdleOpen {
         self.first.clear();
         self.grown.clear();
     }
+}
+
+/// Number of [`TURNS`] in which a connection is passed over.
+#[inline]
+fn passed_over(key: u32) -> u64 {
+    // The upper bits of multiples of the golden ratio are spread evenly.
+    PASSED_OVER_MIN + (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 59)
 }
 
 #[cfg(test)]

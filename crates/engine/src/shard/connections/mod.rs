@@ -1,7 +1,7 @@
 //! The connections of a shard: which one a request gets, which are idle, and how many more are needed.
 //!
 //! Invariants:
-//! - a connection stands in one queue of idle ones or in none, and its mark says which;
+//! - a connection stands in one queue of idle ones or in none, and its mark says whether it does;
 //! - one that could take a request and waits for none stands in a queue: no connection is forgotten;
 //! - only an open one has a codec and requests in flight, and only one that is in play is open;
 //! - a request is in flight on one connection, or waits for one, or waits to be sent again: in one place.
@@ -32,6 +32,9 @@ pub(super) struct Connections<P: Protocol> {
     keep_alive: bool,
     idle_open: IdleOpen,
     idle_closed: ClosedConnections,
+    /// Closed ones that came when they were needed. No request opens one of them by itself: they open as those do that were
+    /// never used.
+    spare: ClosedConnections,
     /// Progress of growing the connections.
     growth: Growth,
     /// Requests to be sent once more.
@@ -62,6 +65,7 @@ impl<P: Protocol> Connections<P> {
                 (targets == 1).then_some(plan.seed),
             ),
             idle_closed: ClosedConnections::new(plan.targets.len()),
+            spare: ClosedConnections::new(plan.targets.len()),
             growth,
             again: Again::default(),
         }
@@ -100,6 +104,7 @@ impl<P: Protocol> Connections<P> {
 
     /// The run starts: all could take a request from now on.
     pub fn begin(&mut self, start_ns: u64) {
+        self.growth.begin();
         self.all.iter_mut().for_each(|connection| connection.set_free_since(start_ns));
     }
 
@@ -164,7 +169,8 @@ impl<P: Protocol> Connections<P> {
             let connection = &mut self.all[key as usize];
             if connection.state() == State::Closed {
                 // Its peer closed it while it was idle.
-                self.idle_closed.give_back(key, connection.target());
+                let target = connection.target();
+                self.closed(key).give_back(key, target);
             } else {
                 // It takes less than when it was queued, and is given back when it takes more again.
                 debug_assert!(connection.is_open(), "{:?}", connection.state());
@@ -216,20 +222,30 @@ impl<P: Protocol> Connections<P> {
         if self.dedicated || connection.queued {
             return;
         }
+        let target = connection.target();
         match connection.state() {
             State::Open => open(&mut self.idle_open, key),
-            State::Closed => closed(&mut self.idle_closed, key, connection.target()),
+            State::Closed => closed(self.closed(key), key, target),
             State::Connecting | State::Handshaking | State::Resting => return,
         }
-        connection.queued = true;
+        self.get_mut(key).queued = true;
+    }
+
+    /// The queue in which connection `key` stands when it is closed. Without keep-alive each request opens its own, whichever
+    /// it is.
+    fn closed(&mut self, key: u32) -> &mut ClosedConnections {
+        if self.growth.is_first(key) || !self.keep_alive {
+            &mut self.idle_closed
+        } else {
+            &mut self.spare
+        }
     }
 
     /// Takes a connection out of the queue in which it stands.
     fn unqueue(&mut self, key: u32) {
         let connection = &mut self.all[key as usize];
-        if !std::mem::take(&mut connection.queued)
-            || self.idle_closed.remove(key, connection.target())
-        {
+        let target = connection.target();
+        if !std::mem::take(&mut connection.queued) || self.closed(key).remove(key, target) {
             return;
         }
         // It broke with requests in flight, and still stands where it stood when it was open.
@@ -240,6 +256,7 @@ impl<P: Protocol> Connections<P> {
     pub fn forget_idle(&mut self) {
         self.idle_open.clear();
         self.idle_closed.clear();
+        self.spare.clear();
         self.all.iter_mut().for_each(|connection| connection.queued = false);
     }
 
@@ -272,10 +289,20 @@ impl<P: Protocol> Connections<P> {
         self.has_idle(protocol).then(|| self.pick(client)).flatten()
     }
 
-    /// Returns true if there are connections that have not been needed yet, or some that are to be replaced.
+    /// Returns true if there are connections that have not been needed yet or are not any more, or some that are to be replaced.
     #[inline]
     pub fn may_grow(&self) -> bool {
-        (self.in_play() as usize) < self.all.len() || self.growth.has_worn()
+        (self.in_play() as usize) < self.all.len()
+            || !self.spare.is_empty()
+            || self.growth.has_worn()
+    }
+
+    /// Connection `key` is ready for requests.
+    pub fn opened(&mut self, key: u32, codec: P::Conn, now_ns: u64) {
+        let took_ns = self.get_mut(key).opened(codec, now_ns);
+        if self.keep_alive {
+            self.growth.opened(took_ns);
+        }
     }
 
     /// Connection `key` is about to be closed. It is replaced if it had done its service.
@@ -291,17 +318,24 @@ impl<P: Protocol> Connections<P> {
     }
 
     /// Number of more that are needed for this many requests in flight, `depth` to a connection.
-    pub fn missing(&self, in_flight: u32, depth: u32) -> u32 {
+    pub fn missing(&mut self, in_flight: u32, depth: u32, now_ns: u64) -> u32 {
         // Without keep-alive a closed connection is as good as any: each request opens its own.
-        let closed = if self.keep_alive { self.idle_closed.len() as u32 } else { 0 };
-        self.growth.missing(in_flight, depth, closed)
+        let closed = if self.keep_alive { self.idle_closed.len() + self.spare.len() } else { 0 };
+        self.growth.missing(in_flight, depth, closed as u32, now_ns)
+    }
+
+    /// When the number of missing ones should be asked for next, though nothing happens until then, ns.
+    #[inline]
+    pub fn next_growth_ns(&self) -> u64 {
+        if self.may_grow() { self.growth.patient_until_ns().unwrap_or(u64::MAX) } else { u64::MAX }
     }
 
     /// Takes the next connection to be opened before it is needed: one that its peer has closed comes before one that was
     /// never used.
     pub fn take_to_open(&mut self) -> Option<u32> {
         let again = if self.keep_alive { self.take_closed() } else { None };
-        let key = again.or_else(|| self.growth.one_more(self.all.len()))?;
+        let spare = again.or_else(|| self.spare.take());
+        let key = spare.or_else(|| self.growth.one_more(self.all.len()))?;
         self.get_mut(key).queued = false;
         Some(key)
     }
@@ -313,7 +347,7 @@ impl<P: Protocol> Connections<P> {
     pub fn audit(&self, flights: &Flights<P>, protocol: &P) {
         let mut queues = vec![0; self.all.len()];
         self.idle_open.iter().for_each(|key| queues[key as usize] += 1);
-        self.idle_closed.iter().for_each(|key| {
+        self.idle_closed.iter().chain(self.spare.iter()).for_each(|key| {
             queues[key as usize] += 1;
             assert_eq!(self.get(key).state(), State::Closed, "connection {key} is to be opened");
         });

@@ -67,7 +67,7 @@ fn an_open_connection_is_picked_before_one_that_must_be_opened() {
     let first = begin(&mut all, &mut flights);
     let second = begin(&mut all, &mut flights);
     assert_eq!((first.0, second.0), (0, 1), "the open one, then one that is to be opened");
-    all.get_mut(1).dial(&[([127, 0, 0, 1], 80).into()]).unwrap();
+    all.get_mut(1).dial(&[([127, 0, 0, 1], 80).into()], 0).unwrap();
     all.audit(&flights, &http);
     end(&mut all, &mut flights, first);
     all.audit(&flights, &http);
@@ -117,13 +117,13 @@ fn a_request_that_was_lost_goes_again_on_its_own_connection() {
 fn connections_come_into_play_when_they_are_needed() {
     let (mut all, flights) = (shared(5, 2), Flights::<Http1>::new());
     assert!(all.may_grow() && all.in_play() == 2);
-    assert_eq!((all.missing(0, 1), all.missing(0, 20)), (8, 1), "closed ones are of no use");
+    assert_eq!((all.missing(0, 1, 0), all.missing(0, 20, 0)), (8, 1), "closed ones are of no use");
     assert_eq!(all.take_to_open(), Some(0), "what its peer closed comes first");
     assert_eq!((all.take_to_open(), all.take_to_open()), (Some(1), Some(2)));
     (0..3).for_each(|key| open(&mut all, key));
     (0..3).for_each(|key| all.give_back(key));
     all.audit(&flights, &Http1::default());
-    assert_eq!((all.in_play(), all.missing(0, 1)), (3, 5));
+    assert_eq!((all.in_play(), all.missing(0, 1, 0)), (3, 5));
 }
 
 #[test]
