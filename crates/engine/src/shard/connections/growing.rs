@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_shortage_lasts_the_longer_before_more_are_opened_the_longer_openings_take() {
         let mut growth = Growth::from(20);
-        [90_000, 50_000, 120_000].map(|took_ns| growth.opened(took_ns));
+        [90_000, 50_000, 120_000].into_iter().for_each(|took_ns| growth.opened(took_ns));
         growth.begin();
         assert_eq!(growth.missing(16, 1, 0, 7), 4, "opened before the start, in a crowd");
         growth.opened(130_000);
