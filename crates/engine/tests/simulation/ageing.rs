@@ -166,10 +166,10 @@ fn connections_that_a_target_closes_do_not_swing_up_to_a_storm_of_handshakes() {
 /// request that comes meanwhile, the core would have no time left for requests until all 8,192 are open.
 #[test]
 fn a_pause_of_the_target_begins_no_storm_of_handshakes() {
-    let dear = (2 * MS, 1_000);
+    let expensive = (2 * MS, 1_000);
     let cheap = (MS / 5, 100);
     for ((handshake_ns, lives), pause_ms, connections, p99_ms) in
-        [(cheap, 5, 150, 1), (cheap, 20, 150, 1), (cheap, 100, 300, 100), (dear, 20, 700, 500)]
+        [(cheap, 5, 150, 1), (cheap, 20, 150, 1), (cheap, 100, 300, 100), (expensive, 20, 700, 500)]
     {
         let pause_ns = Some((START_NS + LENGTH_NS / 4, pause_ms * MS));
         let plan = open(20_000.0, 8_192, Some(64));

@@ -12,7 +12,7 @@
 //! A target whose processor is busy takes longer for handshakes, and for requests while it does these. Each connection that is
 //! opened because requests pile up makes more of them pile up: a pause of 5 ms can end with thousands of connections, which
 //! wear out and are opened again. So the more the last openings took beyond the quickest one, the longer a shortage must have lasted
-//! before more connections are opened. Handshakes then take about a third of the target's time, however dear they are, and a target
+//! before more connections are opened. Handshakes then take about a third of the target's time, however expensive they are, and a target
 //! that has more time left than that recovers. One that is far away or slow to reply, and quick to open connections, gets
 //! them at once.
 
