@@ -1,7 +1,6 @@
 //! The runner of all tests: what failed beside others is asked once more, alone, and named.
 
 use crate::process::{Ended, Place, Running};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -36,14 +35,13 @@ fn tests_with(first: &str, second: &str, second_code: i32) -> (Ended, String) {
     let (first, second) = (place.file("first", first), place.file("second", second));
     let (first, second) = (first.display(), second.display());
     let asked = place.path().join("asked");
-    let cargo = place.file(
+    let cargo = place.script(
         "cargo",
-        format!(
+        &format!(
             "#!/bin/sh\necho \"$*\" >> {}\ncase \"$*\" in\n*--exact*) cat {second}; exit {second_code};;\n*) cat {first}; exit 101;;\nesac\n",
             asked.display()
         ),
     );
-    std::fs::set_permissions(&cargo, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/tests"));
     command.env("CARGO", &cargo);
     let ended = Running::start(command, b"").wait(Duration::from_secs(20));

@@ -69,6 +69,16 @@ impl Place {
         path
     }
 
+    /// Writes a program into the folder. Another process writes it: a program that another test starts while the file is open for writing
+    /// has it open, too, and until that one is executed the new one cannot be ("text file busy").
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(&path);
+        Running::start(shell, text.as_bytes()).wait(PATIENCE).expect(0);
+        path
+    }
+
     pub fn read(&self, name: &str) -> String {
         let path = self.path().join(name);
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

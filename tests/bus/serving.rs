@@ -8,7 +8,7 @@ use plimsoll_bus::{Bus, Credentials, Nats};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -28,11 +28,6 @@ fn bin(place: &Place, name: &str) -> PathBuf {
     let bin = place.path().join(name);
     std::fs::create_dir(&bin).unwrap();
     bin
-}
-
-fn script(path: &Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -169,7 +164,7 @@ fn without_an_installation_a_server_in_path_is_used_if_it_is_new_enough() {
     let ended = run(with_programs(&place, &["serve", "nats"], &none));
     refused(ended, 64, &["not installed", "run: plimsoll install nats"]);
     let old = bin(&place, "old");
-    script(&old.join("nats-server"), "#!/bin/sh\necho 'nats-server: v2.9.10'\n");
+    place.script("old/nats-server", "#!/bin/sh\necho 'nats-server: v2.9.10'\n");
     let ended = run(with_programs(&place, &["serve", "nats"], &old));
     refused(ended, 64, &["has version 2.9.10", "2.10 or later", "run: plimsoll install nats"]);
     let new = bin(&place, "new");
@@ -186,7 +181,7 @@ fn obstacles_to_an_installation_are_reported_in_one_line() {
     let ended = run(with_programs(&place, &["install", "nats"], &none));
     refused(ended, 64, &["needs Go", "install Go 1.26"]);
     let old = bin(&place, "old");
-    script(&old.join("go"), "#!/bin/sh\necho go1.19.8\n");
+    place.script("old/go", "#!/bin/sh\necho go1.19.8\n");
     let ended = run(with_programs(&place, &["install", "nats"], &old));
     refused(ended, 64, &["has version 1.19.8", "too old for nats-server v2", "install Go 1.26"]);
     assert!(!place.path().join("home").exists(), "something was made for nothing");
@@ -207,8 +202,8 @@ fn a_program_from_another_source_is_not_installed() {
     let place = Place::new();
     let bin = bin(&place, "bin");
     symlink(find_program("sh"), bin.join("sh")).unwrap();
-    script(
-        &bin.join("go"),
+    place.script(
+        "bin/go",
         "#!/bin/sh\ncase $1 in env) echo go1.26.1 ;; install) echo x >\"$GOBIN/nats-server\" ;;\n\
          version) printf 'x\\n\\tmod\\tgithub.com/nats-io/nats-server/v2\\tv2.15.2\\th1:other=\\n' ;; esac\n",
     );

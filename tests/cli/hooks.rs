@@ -3,7 +3,6 @@
 use crate::process::{Place, until};
 use crate::server::Server;
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// A job that loads `{url}` for three seconds after one of warm-up, with these hooks; the record and its folder.
@@ -102,8 +101,7 @@ fn the_real_mpstat_is_used_where_it_is_asked_for_and_there() {
         "[[job.hooks]]\nname = \"cpu-mpstat\"\noptions = { args = [\"-u\", \"1\"], real = true }\n";
     let (place, server) = (Place::busy(), Server::ok());
     std::fs::create_dir(place.path().join("bin")).unwrap();
-    let program = place.file("bin/mpstat", MPSTAT);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = place.script("bin/mpstat", MPSTAT);
     let (record, folder, stderr) = run_with(&place, &server, real);
     assert_eq!(place.read("mpstat-arguments"), "-u 1\n");
     let text = std::fs::read_to_string(folder.join("cpu-mpstat.txt")).unwrap();

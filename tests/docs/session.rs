@@ -6,7 +6,7 @@ use crate::process::{PATIENCE, Place, Running, find_program, until};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,8 +44,7 @@ impl Session {
         // A reply that refuses is a command that failed.
         let curl = crate::process::find_program("curl");
         let script = format!("#!/bin/sh\nexec {} --fail-with-body \"$@\"\n", curl.display());
-        let wrapper = place.file("bin/curl", script);
-        std::fs::set_permissions(wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        place.script("bin/curl", &script);
         Self {
             place,
             ports: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use super::{INSTALL_LIMIT, install, refused};
 use crate::process::{Place, Running, engines_home, find_program};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,11 +28,6 @@ fn linked(place: &Place, name: &str, programs: &[&str]) -> PathBuf {
     bin
 }
 
-fn script(path: &Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 #[test]
 fn what_is_missing_is_named_with_its_package() {
     let place = Place::new();
@@ -56,9 +51,10 @@ fn what_is_missing_is_named_with_its_package() {
 fn a_java_of_the_wrong_age_is_told() {
     let place = Place::new();
     for (version, word) in [("1.8.0_292", "Java 8"), ("25.0.1", "Java 25")] {
-        let home = place.path().join(word.replace(' ', ""));
+        let name = word.replace(' ', "");
+        let home = place.path().join(&name);
         std::fs::create_dir_all(home.join("bin")).unwrap();
-        script(&home.join("bin/java"), "#!/bin/sh\nexit 1\n");
+        place.script(&format!("{name}/bin/java"), "#!/bin/sh\nexit 1\n");
         std::fs::write(home.join("release"), format!("JAVA_VERSION=\"{version}\"\n")).unwrap();
         let mut command = place.plimsoll(["install", "opensearch"]);
         command.env("PLIMSOLL_HOME", place.path().join("home")).env("JAVA_HOME", &home);
@@ -95,8 +91,8 @@ fn a_jar_that_is_another_one_is_named_and_nothing_installed() {
     let place = Place::new();
     let bin = linked(&place, "bin", &["java", "sh", "cp"]);
     let jars = engines_home().join("engines/opensearch-2.19.1/jars");
-    script(
-        &bin.join("mvn"),
+    place.script(
+        "bin/mvn",
         &format!("#!/bin/sh\ncp -r {} jars && echo more >>jars/jna-5.13.0.jar\n", jars.display()),
     );
     let ended = run(with_programs(&place, &["install", "opensearch"], &bin)).expect(1);

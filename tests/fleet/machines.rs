@@ -5,7 +5,6 @@ use super::record;
 use crate::engines::install;
 use crate::process::{Place, Running, expect_gone, find_program, until};
 use rustix::process::Signal;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -68,11 +67,6 @@ fn units_have_no_complaint_of_systemd() {
     }
 }
 
-fn executable(place: &Place, name: &str, text: &str) {
-    let path = place.file(name, text);
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// Runs what follows the options as often as there are tasks; passes a signal on.
 const SRUN: &str = r#"#!/bin/bash
 echo "$*" >>words.log
@@ -99,9 +93,9 @@ fn script(form: &[&str]) -> Place {
     install("nats");
     let place = Place::busy();
     std::fs::create_dir(place.path().join("bin")).unwrap();
-    executable(&place, "bin/srun", SRUN);
-    executable(&place, "bin/scontrol", SCONTROL);
-    executable(&place, "bin/ssh", SSH);
+    place.script("bin/srun", SRUN);
+    place.script("bin/scontrol", SCONTROL);
+    place.script("bin/ssh", SSH);
     let words = ["--port", "0", "--program", program(), "--fleet", "Night_1"];
     let text = place.run(["fleet", "render"].iter().chain(form).chain(&words)).expect(0).stdout;
     // Tests use loopback only.

@@ -2,6 +2,7 @@
 //! that replace them are no load of their own.
 
 use crate::multiplex::{self, Asker, REPLY, frame, plan};
+use crate::scene::{address, target};
 use plimsoll_core::clock::{MILLISECOND_NS as MS, SECOND_NS};
 use plimsoll_core::schedule::{Arrivals, Limits, LoadModel};
 use plimsoll_engine::shard::ShardPlan;
@@ -10,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 const START_NS: u64 = SECOND_NS;
 /// Time of the target's core for a request, ns.
@@ -25,8 +27,8 @@ struct OneCore {
     lives: u32,
     /// When the core has done all that has come, ns.
     free_ns: u64,
-    /// A pause of the core: when it begins, and its length, ns.
-    stall_ns: Option<(u64, u64)>,
+    /// Pauses of the core, the next one last: when each begins, and its length, ns.
+    pauses_ns: Vec<(u64, u64)>,
     /// Requests that each open connection has carried.
     carried: BTreeMap<u64, u32>,
     /// Least number of open connections in the second half of the run.
@@ -38,7 +40,7 @@ struct OneCore {
 impl OneCore {
     /// Time from now until the core has done this, too, ns.
     fn work(&mut self, cost_ns: u64, now_ns: u64) -> u64 {
-        if let Some((_, length_ns)) = self.stall_ns.take_if(|(from_ns, _)| *from_ns <= now_ns) {
+        while let Some((_, length_ns)) = self.pauses_ns.pop_if(|(from_ns, _)| *from_ns <= now_ns) {
             self.free_ns = self.free_ns.max(now_ns) + length_ns;
         }
         self.free_ns = self.free_ns.max(now_ns) + cost_ns;
@@ -83,6 +85,8 @@ struct Seen {
     /// Connections that were open at least, in the second half.
     least_open: usize,
     ok: u64,
+    /// Requests that waited for a connection.
+    waited: u64,
     p99_ns: u64,
 }
 
@@ -97,20 +101,21 @@ impl Seen {
 }
 
 fn run(plan: ShardPlan, handshake_ns: u64, lives: u32) -> Seen {
-    run_stalled(plan, handshake_ns, lives, None)
+    run_with_pauses(plan, handshake_ns, lives, Vec::new())
 }
 
-fn run_stalled(
+/// The same with pauses of the core, the last one first.
+fn run_with_pauses(
     plan: ShardPlan,
     handshake_ns: u64,
     lives: u32,
-    stall_ns: Option<(u64, u64)>,
+    pauses_ns: Vec<(u64, u64)>,
 ) -> Seen {
     let target = Rc::new(RefCell::new(OneCore {
         handshake_ns,
         lives,
         free_ns: 0,
-        stall_ns,
+        pauses_ns,
         carried: BTreeMap::new(),
         least_open: usize::MAX,
         asked_ns: Vec::new(),
@@ -122,6 +127,7 @@ fn run_stalled(
         connections: end.connections,
         least_open: target.least_open,
         ok: end.rest.ledger.ok,
+        waited: end.rest.counters.waited,
         p99_ns: end.rest.all_classes().response.quantile_ns(0.99),
     }
 }
@@ -141,9 +147,11 @@ fn open(rate_per_s: f64, connections: u32, warm: Option<u32>) -> ShardPlan {
 /// within 10 ms, once a second; without replacement, few would carry all requests.
 #[test]
 fn connections_that_were_opened_together_do_not_end_together() {
-    for warm in [None, Some(50)] {
+    for (warm, targets) in [(None, 1), (Some(50), 1), (None, 2), (Some(50), 2)] {
         let connections = if warm.is_some() { 8_192 } else { 50 };
-        let seen = run(open(5_000.0, connections, warm), 100_000, 100);
+        let all = (0..targets).map(|number| target(vec![address(number, 0)])).collect();
+        let plan = ShardPlan { targets: Arc::new(all), ..open(5_000.0, connections, warm) };
+        let seen = run(plan, 100_000, 100);
         assert_eq!((seen.ok, seen.connections), (100_000, 50));
         let opened = seen.asked_ns.len();
         assert!((1_000..=1_050).contains(&opened), "{opened}");
@@ -169,13 +177,25 @@ fn a_pause_of_the_target_begins_no_storm_of_handshakes() {
     let expensive = (2 * MS, 1_000);
     let cheap = (MS / 5, 100);
     for ((handshake_ns, lives), pause_ms, connections, p99_ms) in
-        [(cheap, 5, 150, 1), (cheap, 20, 150, 1), (cheap, 100, 300, 100), (expensive, 20, 700, 500)]
+        [(cheap, 5, 250, 1), (cheap, 20, 300, 1), (cheap, 100, 500, 100), (expensive, 20, 800, 800)]
     {
-        let pause_ns = Some((START_NS + LENGTH_NS / 4, pause_ms * MS));
+        let pauses_ns = vec![(START_NS + LENGTH_NS / 4, pause_ms * MS)];
         let plan = open(20_000.0, 8_192, Some(64));
-        let seen = run_stalled(plan, handshake_ns, lives, pause_ns);
+        let seen = run_with_pauses(plan, handshake_ns, lives, pauses_ns);
         assert_eq!(seen.ok, 400_000);
         assert!(seen.connections < connections, "{pause_ms} ms: {} connections", seen.connections);
         assert!(seen.p99_ns < p99_ms * MS, "{pause_ms} ms: p99 {} ns", seen.p99_ns);
     }
+}
+
+/// Each second the core pauses for 100 ms, in which 500 requests come. No connection opens in a pause, so that after some of
+/// them there are enough, and requests wait for the target, and not for a connection.
+#[test]
+fn a_target_that_pauses_has_as_many_connections_as_a_pause_needs() {
+    let pause_ns = |number: u64| (START_NS + number * SECOND_NS, 100 * MS);
+    let pauses_ns = (1..20).rev().map(pause_ns).collect();
+    let seen = run_with_pauses(open(5_000.0, 8_192, Some(64)), MS / 5, u32::MAX, pauses_ns);
+    assert!((510..1_000).contains(&seen.connections), "{} connections", seen.connections);
+    // 436, 404, 356, 284, 176 and 14 of those that come in the first pauses, and none later.
+    assert!(seen.waited < 2_500, "{} requests waited for a connection", seen.waited);
 }

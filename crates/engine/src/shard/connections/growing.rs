@@ -11,18 +11,18 @@
 //!
 //! A target whose processor is busy takes longer for handshakes, and for requests while it does these. Each connection that is
 //! opened because requests pile up makes more of them pile up: a pause of 5 ms can end with thousands of connections, which
-//! wear out and are opened again. So the more the last openings took beyond the quickest one, the longer a shortage must have lasted
-//! before more connections are opened. Handshakes then take about a third of the target's time, however expensive they are, and a target
-//! that has more time left than that recovers. One that is far away or slow to reply, and quick to open connections, gets
-//! them at once.
+//! wear out and are opened again. So the more the last openings took beyond the quickest one, the more time passes until as many
+//! connections again as half of those there are may be opened. Handshakes then take less than half of the target's time, however expensive
+//! they are, and a target that has more time left than that recovers. One that is far away or slow to reply, and quick to open
+//! connections, gets them at once, and one that pauses from time to time has as many as it needs in a pause after a few of them.
 
 /// Connections that are kept free beyond half of the requests in flight.
 const SPARE_MIN: u32 = 8;
-/// Connections that begin to open in one round.
-const A_ROUND_MAX: u32 = 64;
-/// A shortage must have lasted as many times as long as the last openings took beyond the quickest one.
-const PATIENCE: u64 = 4;
-/// No shortage must have lasted longer, ns.
+/// Connections that begin to open at once.
+const AT_ONCE_MAX: u32 = 64;
+/// Time from one round to the next, as a multiple of what the last openings took beyond the quickest one.
+const PATIENCE: u64 = 5;
+/// The most of that time, ns.
 const PATIENCE_MAX_NS: u64 = 2_000_000_000;
 /// One in how many parts an opening counts for among the last ones if it took longer than they did.
 const LONGER_COUNTS_ONE_IN: u64 = 8;
@@ -43,8 +43,12 @@ pub(super) struct Growth {
     /// Waiting time of the network at the last look, ns.
     idle_ns: u64,
     openings: Openings,
-    /// Since when there have been too few connections for the requests in flight, ns.
-    short_since_ns: Option<u64>,
+    /// Beginning of the last round in which connections were opened for the requests in flight, ns.
+    round_ns: u64,
+    /// Connections that may still be opened in it.
+    left_in_round: u32,
+    /// True if there are too few connections for the requests in flight, and it is not yet time for more.
+    is_short: bool,
 }
 
 /// Times that connections took to open.
@@ -68,7 +72,7 @@ impl Openings {
         self.last_ns = (self.last_ns * (one_in - 1) + took_ns) / one_in;
     }
 
-    /// Time that a shortage must have lasted, ns.
+    /// Time from one round to the next, ns.
     fn patience_ns(&self) -> u64 {
         let beyond_ns = self.last_ns - self.quickest_ns.unwrap_or(0).min(self.last_ns);
         (beyond_ns * PATIENCE).min(PATIENCE_MAX_NS)
@@ -97,29 +101,31 @@ impl Growth {
         key < self.first
     }
 
-    /// Number of connections that begin to open in this round, where this many requests are in flight, `depth` to a connection,
+    /// Number of connections that begin to open now, where this many requests are in flight, `depth` to a connection,
     /// and this many connections are closed.
     pub fn missing(&mut self, in_flight: u32, depth: u32, closed: u32, now_ns: u64) -> u32 {
         let usable = self.in_play.saturating_sub(closed);
         let replaced = self.first.min(usable + self.worn).saturating_sub(usable);
         let needed = (in_flight + SPARE_MIN.max(in_flight / 2)).div_ceil(depth.max(1));
         let short = needed.saturating_sub(usable);
-        if short == 0 {
-            self.short_since_ns = None;
-            return replaced.min(A_ROUND_MAX);
+        if short > 0 && now_ns >= self.next_round_ns() {
+            (self.round_ns, self.left_in_round) = (now_ns, short.max(usable / 2));
         }
-        let since_ns = *self.short_since_ns.get_or_insert(now_ns);
-        if now_ns < since_ns + self.openings.patience_ns() {
-            return replaced.min(A_ROUND_MAX);
-        }
-        self.short_since_ns = None;
-        short.max(replaced).min(A_ROUND_MAX)
+        let granted = short.min(self.left_in_round).min(AT_ONCE_MAX);
+        self.left_in_round -= granted;
+        self.is_short = short > granted;
+        granted.max(replaced.min(AT_ONCE_MAX))
     }
 
-    /// When a shortage will have lasted as long as it must, ns.
     #[inline]
-    pub fn patient_until_ns(&self) -> Option<u64> {
-        self.short_since_ns.map(|since_ns| since_ns + self.openings.patience_ns())
+    fn next_round_ns(&self) -> u64 {
+        self.round_ns + self.openings.patience_ns()
+    }
+
+    /// When connections that are missing may be opened, ns.
+    #[inline]
+    pub fn awaited_round_ns(&self) -> Option<u64> {
+        self.is_short.then(|| self.next_round_ns())
     }
 
     /// The run starts. Connections that were opened before, all together, took longer than one that is opened alone.
@@ -167,7 +173,7 @@ mod tests {
         let mut growth = Growth::from(20);
         assert_eq!([0, 12, 13, 14, 16].map(|n| growth.missing(n, 1, 0, 0)), [0, 0, 1, 2, 4]);
         assert_eq!(growth.missing(12, 1, 3, 0), 3, "closed ones are of no use");
-        assert_eq!((growth.missing(100, 1, 0, 0), growth.missing(40, 1, 0, 0)), (A_ROUND_MAX, 40));
+        assert_eq!((growth.missing(100, 1, 0, 0), growth.missing(40, 1, 0, 0)), (AT_ONCE_MAX, 40));
         assert_eq!((growth.missing(40, 3, 0, 0), growth.missing(40, 0, 0, 0)), (0, 40));
     }
 
@@ -185,21 +191,24 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_lasts_the_longer_before_more_are_opened_the_longer_openings_take() {
+    fn the_longer_openings_take_the_fewer_begin_in_a_time() {
         let mut growth = Growth::from(20);
         [90_000, 50_000, 120_000].into_iter().for_each(|took_ns| growth.opened(took_ns));
         growth.begin();
-        assert_eq!(growth.missing(16, 1, 0, 7), 4, "opened before the start, in a crowd");
+        assert_eq!(growth.missing(40, 1, 0, 1_000), 40, "opened before the start, in a crowd");
+        assert_eq!(growth.missing(16, 1, 0, 1_000), 4, "none has taken longer since");
         growth.opened(130_000);
-        assert_eq!((growth.openings.last_ns, growth.patient_until_ns()), (60_000, None));
-        assert_eq!([1_000, 40_999].map(|now_ns| growth.missing(16, 1, 0, now_ns)), [0, 0]);
-        assert_eq!(growth.patient_until_ns(), Some(41_000));
+        assert_eq!((growth.openings.last_ns, growth.awaited_round_ns()), (60_000, None));
+        // Half as many as there are: ten.
+        assert_eq!([16, 16, 14, 20, 16].map(|n| growth.missing(n, 1, 0, 50_999)), [4, 2, 0, 0, 0]);
+        assert_eq!(growth.awaited_round_ns(), Some(51_000));
         growth.is_worn();
-        assert_eq!(growth.missing(16, 1, 1, 40_999), 1, "a worn one is replaced nevertheless");
-        assert_eq!(growth.missing(16, 1, 0, 41_000), 4);
-        // The shortage of the moment that follows is a new one.
-        assert_eq!((growth.missing(16, 1, 0, 41_001), growth.missing(0, 1, 0, 50_000)), (0, 0));
-        assert_eq!((growth.missing(16, 1, 0, 61_001), growth.missing(16, 1, 0, 101_001)), (0, 4));
+        assert_eq!(growth.missing(16, 1, 1, 50_999), 1, "a worn one is replaced nevertheless");
+        assert_eq!((growth.missing(16, 1, 0, 51_000), growth.awaited_round_ns()), (4, None));
+        assert_eq!((growth.missing(20, 1, 0, 51_001), growth.missing(20, 1, 0, 51_001)), (6, 0));
+        assert_eq!(growth.missing(0, 1, 0, 52_000), 0);
+        assert_eq!(growth.awaited_round_ns(), None, "there are enough of them");
+        assert_eq!(growth.missing(16, 1, 0, 101_000), 4, "time without need counts");
         growth.opened(28_000);
         assert_eq!(growth.openings.last_ns, 59_000);
         growth.opened(60 * 1_000_000_000);

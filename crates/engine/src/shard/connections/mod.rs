@@ -62,7 +62,8 @@ impl<P: Protocol> Connections<P> {
             // Each target has a connection among the first.
             idle_open: IdleOpen::new(
                 growth.in_play().max(plan.targets.len() as u32),
-                (targets == 1).then_some(plan.seed),
+                targets as usize,
+                plan.seed,
             ),
             idle_closed: ClosedConnections::new(plan.targets.len()),
             spare: ClosedConnections::new(plan.targets.len()),
@@ -139,7 +140,7 @@ impl<P: Protocol> Connections<P> {
             return self.get(client).is_unused().then_some(client);
         }
         loop {
-            let key = self.idle_open.take().or_else(|| self.take_closed())?;
+            let key = self.take_open().or_else(|| self.take_closed())?;
             let connection = &mut self.all[key as usize];
             connection.queued = false;
             let state = connection.state();
@@ -152,9 +153,22 @@ impl<P: Protocol> Connections<P> {
         }
     }
 
+    /// Takes the open connection that is used next.
+    #[inline]
+    fn take_open(&mut self) -> Option<u32> {
+        self.idle_open.take(|key| self.all[key as usize].target())
+    }
+
     /// Takes the closed connection that is opened next.
     fn take_closed(&mut self) -> Option<u32> {
         let key = self.idle_closed.take()?;
+        self.growth.opens_again();
+        Some(key)
+    }
+
+    /// Takes a closed one of those that came when they were needed.
+    fn take_spare(&mut self) -> Option<u32> {
+        let key = self.spare.take()?;
         self.growth.opens_again();
         Some(key)
     }
@@ -165,7 +179,7 @@ impl<P: Protocol> Connections<P> {
         while let Some(key) = self.idle_open.front()
             && !self.has_room(key, protocol)
         {
-            self.idle_open.take();
+            self.take_open();
             let connection = &mut self.all[key as usize];
             if connection.state() == State::Closed {
                 // Its peer closed it while it was idle.
@@ -279,6 +293,7 @@ impl<P: Protocol> Connections<P> {
             match self.get(lost_on).state() {
                 State::Closed => {
                     self.unqueue(lost_on);
+                    self.growth.opens_again();
                     return Some(lost_on);
                 }
                 State::Connecting | State::Handshaking => return None,
@@ -292,9 +307,13 @@ impl<P: Protocol> Connections<P> {
     /// Returns true if there are connections that have not been needed yet or are not any more, or some that are to be replaced.
     #[inline]
     pub fn may_grow(&self) -> bool {
-        (self.in_play() as usize) < self.all.len()
-            || !self.spare.is_empty()
-            || self.growth.has_worn()
+        self.has_more() || self.growth.has_worn()
+    }
+
+    /// Returns true if there are connections that have not been needed yet or are not any more.
+    #[inline]
+    fn has_more(&self) -> bool {
+        (self.in_play() as usize) < self.all.len() || !self.spare.is_empty()
     }
 
     /// Connection `key` is ready for requests.
@@ -324,18 +343,19 @@ impl<P: Protocol> Connections<P> {
         self.growth.missing(in_flight, depth, closed as u32, now_ns)
     }
 
-    /// When the number of missing ones should be asked for next, though nothing happens until then, ns.
+    /// When connections that are missing may be opened, though nothing else happens then, ns.
     #[inline]
     pub fn next_growth_ns(&self) -> u64 {
-        if self.may_grow() { self.growth.patient_until_ns().unwrap_or(u64::MAX) } else { u64::MAX }
+        let round_ns = if self.has_more() { self.growth.awaited_round_ns() } else { None };
+        round_ns.unwrap_or(u64::MAX)
     }
 
     /// Takes the next connection to be opened before it is needed: one that its peer has closed comes before one that was
     /// never used.
     pub fn take_to_open(&mut self) -> Option<u32> {
         let again = if self.keep_alive { self.take_closed() } else { None };
-        let spare = again.or_else(|| self.spare.take());
-        let key = spare.or_else(|| self.growth.one_more(self.all.len()))?;
+        let again = again.or_else(|| self.take_spare());
+        let key = again.or_else(|| self.growth.one_more(self.all.len()))?;
         self.get_mut(key).queued = false;
         Some(key)
     }

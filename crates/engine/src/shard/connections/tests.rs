@@ -126,6 +126,25 @@ fn connections_come_into_play_when_they_are_needed() {
     assert_eq!((all.in_play(), all.missing(0, 1, 0)), (3, 5));
 }
 
+/// Otherwise a moment in which all are closed would open all of them at once.
+#[test]
+fn a_connection_that_came_when_it_was_needed_is_not_opened_again_by_the_next_request() {
+    let (mut all, mut flights, http) = (shared(3, 2), Flights::new(), Http1::default());
+    open_all(&mut all);
+    assert_eq!((all.take_to_open(), all.take_to_open()), (Some(2), None));
+    open(&mut all, 2);
+    all.give_back(2);
+    let begun: Vec<_> = (0..3).map(|_| begin(&mut all, &mut flights)).collect();
+    begun.into_iter().for_each(|request| end(&mut all, &mut flights, request));
+    all.closes(2, 1);
+    assert!(all.get_mut(2).lose(1).under_way.is_empty());
+    assert_eq!((all.pick(0), all.pick(0), all.has_idle(&http)), (Some(0), Some(1), false));
+    (0..2).for_each(|key| all.put_back(key));
+    all.audit(&flights, &http);
+    assert!(all.may_grow() && all.missing(0, 1, 0) == 6);
+    assert_eq!((all.take_to_open(), all.may_grow()), (Some(2), false), "it is no longer worn");
+}
+
 #[test]
 #[should_panic(expected = "is forgotten")]
 fn an_audit_finds_a_connection_that_nobody_gave_back() {
