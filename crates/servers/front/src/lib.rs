@@ -15,6 +15,7 @@
 
 mod connections;
 pub mod gzip;
+mod memory;
 pub mod metrics;
 mod parsed;
 mod pool;
@@ -221,6 +222,7 @@ pub fn run(
         threads => threads,
     };
     raise_descriptor_limit();
+    memory::map_large_blocks();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("search-io")

@@ -17,6 +17,8 @@ const BODY: Duration = Duration::from_secs(60);
 /// Limits of size and time for an unwanted body.
 const MAX_DISCARDED_BYTES: usize = 128 << 20;
 const DISCARD: Duration = Duration::from_secs(10);
+/// Unwanted bodies that are waited for at a time. Meanwhile the connection of each has buffers of 64 to 128 KiB.
+const DISCARDED_MAX: usize = 2000;
 /// Bytes of request bodies that all ports together hold at a time.
 pub const BUDGET_BYTES: usize = 512 << 20;
 /// Bytes that are unpacked at once.
@@ -63,13 +65,16 @@ impl BodyError {
 /// The memory of all ports together: for bodies, and for what is read from them.
 pub struct Budget {
     bodies: Arc<Semaphore>,
+    /// A permit for each unwanted body that is waited for.
+    discarded: Semaphore,
     parsed: ParsedRoom,
 }
 
 impl Default for Budget {
     fn default() -> Self {
         let bodies = Arc::new(Semaphore::new(BUDGET_BYTES / STEP_BYTES));
-        Self { bodies, parsed: ParsedRoom::default() }
+        let discarded = Semaphore::new(DISCARDED_MAX);
+        Self { bodies, discarded, parsed: ParsedRoom::default() }
     }
 }
 
@@ -169,6 +174,11 @@ impl Body {
     /// request is followed by a reset, of the stream over HTTP/2 and of the connection over
     /// HTTP/1.1, in which some clients lose the reply (curl 7.88 is one over HTTP/2).
     pub async fn discard(&mut self) {
+        if self.incoming.is_end_stream() {
+            return;
+        }
+        // Whoever comes when too many are waited for gets the reply at once, too.
+        let Ok(_permit) = self.budget.discarded.try_acquire() else { return };
         let discarding = async {
             let mut size = 0;
             while let Some(Ok(frame)) = self.incoming.frame().await {
@@ -238,5 +248,59 @@ fn unpack(bytes: &[u8], max_bytes: usize, held: &mut Held) -> Result<Vec<u8>, Bo
         // The packed bytes are still there.
         held.cover(bytes.len() + size)?;
         unpacked.extend_from_slice(&piece[..count]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::service::service_fn;
+    use hyper::{Request, Response};
+    use hyper_util::rt::TokioIo;
+    use plimsoll_serving::room::Room;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    /// A client whose request lacks its last byte, and that a server refuses.
+    async fn refused(budget: &Arc<Budget>) -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let server = listener.accept().await.unwrap().0;
+        let (budget, seat) = (Arc::clone(budget), Arc::new(Room::new(1).seat().await));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let mut body = Body::new(request.into_body(), &budget, &seat);
+            async move {
+                body.discard().await;
+                Response::builder().status(429).body(String::new())
+            }
+        });
+        let connection = hyper::server::conn::http1::Builder::new();
+        tokio::spawn(connection.serve_connection(TokioIo::new(server), service));
+        let request = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n123456789";
+        client.write_all(request).await.unwrap();
+        client
+    }
+
+    /// The first bytes of the reply, unless it does not come within this time.
+    async fn reply(client: &mut TcpStream, within: Duration) -> Option<String> {
+        let mut bytes = [0; 12];
+        let read = tokio::time::timeout(within, client.read_exact(&mut bytes)).await.ok()?;
+        read.unwrap();
+        Some(String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_refused_body_is_waited_for_unless_too_many_are() {
+        let discarded = Semaphore::new(1);
+        let budget = Arc::new(Budget { discarded, ..Budget::default() });
+        let mut first = refused(&budget).await;
+        assert_eq!(reply(&mut first, Duration::from_millis(200)).await, None);
+        let (long, refusal) = (Duration::from_secs(5), Some("HTTP/1.1 429".to_owned()));
+        let mut second = refused(&budget).await;
+        assert_eq!(reply(&mut second, long).await, refusal, "there is no room to wait for it");
+        first.write_all(b"0").await.unwrap();
+        assert_eq!(reply(&mut first, long).await, refusal);
+        let mut third = refused(&budget).await;
+        assert_eq!(reply(&mut third, Duration::from_millis(200)).await, None, "there is again");
     }
 }
