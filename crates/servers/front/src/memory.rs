@@ -1,4 +1,4 @@
-//! How memory that is no longer needed goes back to the system.
+//! Memory that goes back to the system when it is no longer needed.
 
 /// Blocks of this size and larger have a mapping of their own.
 #[cfg(target_env = "gnu")]
