@@ -13,9 +13,9 @@
 //! assert_eq!(Durability::default(), Durability::Sync);
 //! ```
 
+mod arriving;
 mod connections;
 pub mod gzip;
-mod memory;
 pub mod metrics;
 mod parsed;
 mod pool;
@@ -222,7 +222,6 @@ pub fn run(
         threads => threads,
     };
     raise_descriptor_limit();
-    memory::map_large_blocks();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("search-io")

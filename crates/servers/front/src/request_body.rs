@@ -1,5 +1,6 @@
 //! Bodies of requests: reading them within limits, unpacking them.
 
+use crate::arriving::Arriving;
 use crate::parsed::{NoRoom, ParsedRoom};
 use flate2::read::GzDecoder;
 use http_body_util::BodyExt;
@@ -203,28 +204,23 @@ async fn collect(
     if let Some(size) = announced.filter(|size| *size > max_bytes) {
         return Err(BodyError::too_large(size, max_bytes));
     }
-    let mut first = Bytes::new();
-    let mut all: Vec<u8> = Vec::new();
+    let mut arriving = Arriving::default();
     while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|failure| {
-            let message = format!("The request body did not arrive: {failure}");
+        let did_not_arrive = |reason: &dyn std::fmt::Display| {
+            let message = format!("The request body did not arrive: {reason}");
             BodyError::new(StatusCode::BAD_REQUEST, message)
-        })?;
-        let Ok(data) = frame.into_data() else { continue };
-        let size = first.len() + all.len() + data.len();
+        };
+        let Ok(data) = frame.map_err(|failure| did_not_arrive(&failure))?.into_data() else {
+            continue;
+        };
+        let size = arriving.len() + data.len();
         if size > max_bytes {
             return Err(BodyError::too_large(size, max_bytes));
         }
         held.cover(size)?;
-        // Most bodies come in one piece, which is kept as it is.
-        if size == data.len() {
-            first = data;
-        } else {
-            all.extend_from_slice(&std::mem::take(&mut first));
-            all.extend_from_slice(&data);
-        }
+        arriving.add(data, announced).map_err(|failure| did_not_arrive(&failure))?;
     }
-    Ok(if all.is_empty() { first } else { all.into() })
+    Ok(arriving.whole())
 }
 
 /// Unpacks a body in steps, each covered by the budget before it is kept: a thousand packed bombs must not be unpacked first
