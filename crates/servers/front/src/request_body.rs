@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderValue};
 use plimsoll_serving::room::{Seat, Served};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -218,7 +218,10 @@ async fn collect(
             return Err(BodyError::too_large(size, max_bytes));
         }
         held.cover(size)?;
-        arriving.add(data, announced).map_err(|failure| did_not_arrive(&failure))?;
+        arriving.add(data, announced).map_err(|failure| match failure.kind() {
+            io::ErrorKind::OutOfMemory => BodyError::overload(),
+            _ => did_not_arrive(&failure),
+        })?;
     }
     Ok(arriving.whole())
 }
