@@ -28,7 +28,11 @@ fn a_soak_finds_planted_leaks_with_their_size_and_has_the_faults_that_it_promise
         descriptor_every: Some(Duration::from_millis(200)),
         ..Interposed::default()
     };
-    let (sound, leaking) = (soak(Interposed::default()), soak(leaking));
+    let (sound, leaking) = std::thread::scope(|scope| {
+        let sound = scope.spawn(|| soak(Interposed::default()));
+        let leaking = soak(leaking);
+        (sound.join().unwrap(), leaking)
+    });
     for (figure, planted_per_hour) in [("memory", 3_600.0), ("descriptors", 5.0 * 3_600.0)] {
         let of = |soaked: &Soaked| soaked.line("plimsoll load", figure).unwrap().growth;
         let (without, with) = (of(&sound), of(&leaking));
