@@ -251,8 +251,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             if self.course.has_ended(now_ns) { self.course.drained_by_ns() } else { end_ns };
         // The connection of a request broke behind the last look at those to be sent again.
         let again_ns = if self.connections.is_again_due() { now_ns } else { u64::MAX };
-        // Growth looks behind a wait that slept.
-        let growth_ns = self.connections.next_growth_ns().max(now_ns + GROWTH_LOOK_NS);
+        // Growth looks behind a wait that slept, and no more once all requests have begun.
+        let growth_ns = match self.agenda.is_done() {
+            true => u64::MAX,
+            false => self.connections.next_growth_ns().max(now_ns + GROWTH_LOOK_NS),
+        };
         next_due_ns
             .min(self.agenda.next_rest_ns(|| self.sessions.wake_ns()))
             .min(self.agenda.next_expiry_ns())
