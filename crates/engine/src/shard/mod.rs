@@ -187,6 +187,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             if now_ns >= self.flights.next_scan_ns() {
                 self.expire(now_ns);
             }
+            self.expire_ahead(now_ns);
             self.books.sending_begins(now_ns);
             let next_due_ns = self.dispatch();
             self.flush();
@@ -256,7 +257,9 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             true => u64::MAX,
             false => self.connections.next_growth_ns().max(now_ns + GROWTH_LOOK_NS),
         };
+        let ahead_ns = self.connections.ahead_since_ns().map(|ns| self.course.connect_by_ns(ns));
         next_due_ns
+            .min(ahead_ns.unwrap_or(u64::MAX))
             .min(self.agenda.next_rest_ns(|| self.sessions.wake_ns()))
             .min(self.agenda.next_expiry_ns())
             .min(again_ns)

@@ -159,8 +159,20 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         });
         self.agenda.resting().rest_connection(key, client, until_ns);
         // What was due in time may be sent after the end, but not to a target that is not there.
-        if self.course.has_begun() && self.course.has_ended(now_ns) {
+        // One that no request waited for says nothing about those that are open.
+        if client.is_some() && self.course.has_begun() && self.course.has_ended(now_ns) {
             self.end_schedule(self.course.end_ns());
+        }
+    }
+
+    /// Gives up connections that no request waits for, and that have not opened within the time for it.
+    #[inline]
+    pub(super) fn expire_ahead(&mut self, now_ns: u64) {
+        while self.connections.ahead_since_ns().is_some()
+            && let Some((key, asked_ns)) = self.connections.oldest_ahead()
+            && self.course.connect_by_ns(asked_ns) <= now_ns
+        {
+            self.open_failed(key, Failure::Timeout, "no connection in time");
         }
     }
 
@@ -191,6 +203,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             let Some(key) = self.connections.take_to_open() else { break };
             if self.connections.keep_alive() {
                 self.open(key);
+                self.connections.opens_ahead(key);
             } else {
                 // Its request opens it. Before now it was not there to be used.
                 self.connections.get_mut(key).set_free_since(now_ns);

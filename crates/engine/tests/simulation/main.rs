@@ -16,6 +16,7 @@ mod contract;
 mod driven;
 mod freed;
 mod golden;
+mod hanging;
 mod multiplex;
 mod noticing;
 mod preamble;

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub struct Scripted {
     tls: Option<Arc<ServerConfig>>,
     script: Script,
     arrivals: Box<dyn FnMut(usize) -> Arrival>,
+    /// Connections that are asked for at these times never open, ns.
+    hangs_ns: Range<u64>,
     lines: BTreeMap<u64, Line>,
     pub asked: Vec<Asked>,
     /// When each connection was asked for, ns.
@@ -66,6 +69,7 @@ impl Scripted {
             tls: None,
             script: Box::new(script),
             arrivals: Box::new(|_| Arrival::Accepted { after_ns: 0 }),
+            hangs_ns: 0..0,
             lines: BTreeMap::new(),
             asked: Vec::new(),
             knocked_ns: Vec::new(),
@@ -81,6 +85,12 @@ impl Scripted {
     /// What comes of connecting, by the number of the connection.
     pub fn arriving(mut self, arrivals: impl FnMut(usize) -> Arrival + 'static) -> Self {
         self.arrivals = Box::new(arrivals);
+        self
+    }
+
+    /// No connection opens that is asked for at these times on the clock, ns: over TLS the handshake is not answered.
+    pub fn hanging(mut self, hangs_ns: Range<u64>) -> Self {
+        self.hangs_ns = hangs_ns;
         self
     }
 }
@@ -155,6 +165,10 @@ impl Peer for Scripted {
     fn connecting(&mut self, connection: u64, _: SocketAddr, now_ns: u64) -> Arrival {
         let number = self.knocked_ns.len();
         self.knocked_ns.push(now_ns);
+        if self.hangs_ns.contains(&now_ns) {
+            let is_up = self.tls.is_some();
+            return if is_up { Arrival::Accepted { after_ns: 0 } } else { Arrival::Silence };
+        }
         let tls = self.tls.clone().map(|config| ServerConnection::new(config).unwrap());
         self.lines.insert(connection, Line { number, tls, ..Line::default() });
         (self.arrivals)(number)

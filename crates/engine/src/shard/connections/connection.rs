@@ -34,6 +34,8 @@ pub(in crate::shard) struct Connection<P: Protocol> {
     address: usize,
     /// Addresses tried since the connection was asked for.
     tried: usize,
+    /// When the first of them was dialled, ns.
+    asked_ns: u64,
     /// When the last of them was dialled, ns.
     dialled_ns: u64,
     codec: Option<P::Conn>,
@@ -84,6 +86,7 @@ impl<P: Protocol> Connection<P> {
             target,
             address,
             tried: 0,
+            asked_ns: 0,
             dialled_ns: 0,
             codec: None,
             under_way: Vec::new(),
@@ -124,10 +127,18 @@ impl<P: Protocol> Connection<P> {
         if self.tried >= addresses.len() {
             return None;
         }
+        if self.tried == 0 {
+            self.asked_ns = now_ns;
+        }
         self.tried += 1;
         self.dialled_ns = now_ns;
         self.state = State::Connecting;
         Some(addresses[self.address % addresses.len()])
+    }
+
+    /// When it was asked for last, ns.
+    pub const fn asked_ns(&self) -> u64 {
+        self.asked_ns
     }
 
     /// The address was no good.
@@ -349,8 +360,8 @@ mod tests {
             (1..=3).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
         let mut connection = Connection::<Http1>::new(0, 4);
         let mut ports = Vec::new();
-        while let Some(address) = connection.dial(&addresses, 4) {
-            assert_eq!(connection.state(), State::Connecting);
+        while let Some(address) = connection.dial(&addresses, 4 + ports.len() as u64) {
+            assert_eq!((connection.state(), connection.asked_ns()), (State::Connecting, 4));
             ports.push(address.port());
             connection.turn_to_next_address();
         }
@@ -360,7 +371,8 @@ mod tests {
         assert_eq!(pauses_ns, [10, 20, 40, 80, 160, 200].map(|ms| ms * 1_000_000));
         connection.wake(7);
         assert_eq!((connection.state(), connection.free_since_ns()), (State::Closed, 7));
-        assert_eq!(connection.dial(&addresses, 4), Some(addresses[1]), "all may be tried again");
+        assert_eq!(connection.dial(&addresses, 8), Some(addresses[1]), "all may be tried again");
+        assert_eq!(connection.asked_ns(), 8);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! - a request is in flight on one connection, or waits for one, or waits to be sent again: in one place.
 
 mod again;
+mod ahead;
 mod closed;
 mod connection;
 mod growing;
@@ -15,6 +16,7 @@ mod idle;
 use super::ShardPlan;
 use super::flight::{Flights, NOWHERE};
 use again::Again;
+use ahead::Ahead;
 use closed::ClosedConnections;
 pub(super) use connection::{Connection, Lost, State};
 use growing::Growth;
@@ -37,6 +39,8 @@ pub(super) struct Connections<P: Protocol> {
     spare: ClosedConnections,
     /// Progress of growing the connections.
     growth: Growth,
+    /// Those that are being opened before they are needed.
+    ahead: Ahead,
     /// Requests to be sent once more.
     again: Again,
 }
@@ -68,6 +72,7 @@ impl<P: Protocol> Connections<P> {
             idle_closed: ClosedConnections::new(plan.targets.len()),
             spare: ClosedConnections::new(plan.targets.len()),
             growth,
+            ahead: Ahead::new(),
             again: Again::default(),
         }
     }
