@@ -11,12 +11,12 @@ const TIMEOUTS: Timeouts = Timeouts { connect_ns: SECOND_NS, request_ns: SECOND_
 /// Requests that a connection carries.
 const LIVES: usize = 5;
 
-/// 200 requests per second for 10 s, over up to 8,192 connections.
+/// 200 requests per second for 10 s, over few enough connections to be audited.
 fn plan(tls: bool) -> ShardPlan {
     ShardPlan {
         model: LoadModel::Open { rate_per_s: 200.0, arrivals: Arrivals::Uniform },
         limits: Limits::after(10 * SECOND_NS),
-        connections: 8_192,
+        connections: 900,
         warm_connections: Some(64),
         preconnect: true,
         ..closed_plan(1, 1, TIMEOUTS, tls)

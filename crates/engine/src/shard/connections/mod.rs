@@ -3,6 +3,7 @@
 //! Invariants:
 //! - a connection stands in one queue of idle ones or in none, and its mark says whether it does;
 //! - one that could take a request and waits for none stands in a queue: no connection is forgotten;
+//! - one that is being opened has a request that waits for it or is listed as opening ahead of need: either has a deadline;
 //! - only an open one has a codec and requests in flight, and only one that is in play is open;
 //! - a request is in flight on one connection, or waits for one, or waits to be sent again: in one place.
 
@@ -22,6 +23,7 @@ pub(super) use connection::{Connection, Lost, State};
 use growing::Growth;
 use idle::IdleOpen;
 use plimsoll_wire::Protocol;
+use std::collections::BTreeSet;
 
 /// Idle connections that are looked at for one that suits a request better.
 const LOOKED_AT_MAX: usize = 64;
@@ -376,6 +378,7 @@ impl<P: Protocol> Connections<P> {
             queues[key as usize] += 1;
             assert_eq!(self.get(key).state(), State::Closed, "connection {key} is to be opened");
         });
+        let ahead: BTreeSet<(u32, u64)> = self.ahead.iter().copied().collect();
         let mut requests = self.audit_again(flights);
         for (key, queued) in (0..self.len()).zip(queues) {
             let connection = self.get(key);
@@ -383,6 +386,10 @@ impl<P: Protocol> Connections<P> {
             assert_eq!(queued, u32::from(connection.queued), "queues of connection {key}");
             let state = connection.state();
             let is_ready = state == State::Closed || self.has_room(key, protocol);
+            let is_opening = matches!(state, State::Connecting | State::Handshaking);
+            let is_ahead = ahead.contains(&(key, connection.asked_ns()));
+            let has_deadline = connection.opening_for().is_some() || is_ahead;
+            assert!(!is_opening || has_deadline, "nothing ends the opening of connection {key}");
             let is_wanted = self.dedicated || connection.opening_for().is_some();
             if key >= self.in_play() && !self.dedicated {
                 let is_fresh = state == State::Closed && connection.is_unused();
