@@ -1,6 +1,6 @@
 //! Remarks on a run's requests: why they failed, and when there were too few, or when connections did not last.
 
-use plimsoll_core::ledger::Ledger;
+use plimsoll_core::ledger::{Failed, Ledger};
 use plimsoll_core::outcome::Cause;
 use plimsoll_core::scenario::Scenario;
 use plimsoll_engine::run::RunEnd;
@@ -58,7 +58,10 @@ pub fn remarks(scenario: &Scenario, end: &RunEnd) -> Vec<String> {
 /// The remark on a server that ends connections: `opened` were opened, of which at most `kept` were to be open at once.
 fn ended(opened: u64, kept: u64, ledger: &Ledger) -> Option<String> {
     let lost = opened.saturating_sub(kept);
-    (lost > kept && ledger.ok < REQUESTS_A_CONNECTION * lost).then(|| {
+    // Where few requests were answered, connections were lost with the others, or never opened for them.
+    let Failed { status, check, app, .. } = ledger.failed;
+    let is_answered = ledger.ok + status + check + app >= lost / 2;
+    (lost > kept && is_answered && ledger.ok < REQUESTS_A_CONNECTION * lost).then(|| {
         format!(
             "{opened} connections were opened for {} requests: the server, or what is before it, ends a connection after {}; \
              opening the next one is part of the response times",
@@ -119,6 +122,9 @@ mod tests {
         assert!(ended(2400, 64, &ledger).unwrap().contains("ends a connection after every answer"));
         assert!(ended(1300, 64, &ledger).unwrap().contains("after few answers"));
         assert_eq!(ended(1200, 64, &ledger), None, "two answers on each");
+        let failed = Failed { timeout: 2000, ..Failed::default() };
+        let ledger = Ledger { sent: 2400, ok: 400, failed, ..Ledger::default() };
+        assert_eq!(ended(2400, 64, &ledger), None, "most were lost without an answer");
     }
 
     #[test]
