@@ -9,7 +9,7 @@ BENCH_TOOLS := chromium:chromium nginx:nginx-light wrk:wrk h2load:nghttp2-client
 DIST_TOOLS  := python3:python3-venv cc:gcc readelf:binutils git:git
 CHECK_TOOLS := $(DIST_TOOLS) skopeo:skopeo umoci:umoci dpkg:dpkg rpm:rpm zsh:zsh fish:fish man:man-db groff:groff unshare:util-linux curl:curl
 
-.PHONY: all build run test test-fast test-engines test-long check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo ab-late-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk fleet-simulate fleet-scale
+.PHONY: all build run test test-fast test-engines test-long test-release check package install-check bench seek-table zoo history-zoo sabotage figures golden schema clean test-tools bench-tools bench-against bench-gate ab-zoo ab-late-zoo interval-zoo sizing-zoo ab-sockets simulate fuzz fuzz-corpus dist dist-check dist-against flood loaded soak slow-clients disk fleet-simulate fleet-scale
 
 all: build
 
@@ -40,6 +40,12 @@ test-engines: test-tools
 test-long:
 	$(CARGO) test --release --locked --package plimsoll-zoo -- --ignored --test-threads 2
 	$(CARGO) test --release --locked --package plimsoll-workloads -- --ignored gigabyte
+
+# The tests of the program against its release build, the one that users have. Debug builds check more, libraries do some things
+# differently in them, and `make test` uses no other.
+test-release: export RUST_TEST_THREADS ?= 256
+test-release: test-tools
+	$(CARGO) test --release --locked --no-fail-fast --package plimsoll --package plimsoll-agent --lib --tests
 
 check:
 	$(CARGO) fmt --all --check

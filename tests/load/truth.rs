@@ -118,10 +118,15 @@ fn a_stall_is_in_the_response_time_whatever_the_number_of_connections() {
             "this machine never was quiet: nothing can be said of the stalls",
         );
     }
-    let stalled = 3.0 * 0.5 / 7.4;
-    for (name, quantile) in [("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)] {
+    // A machine that wakes late ends a stall late. Behind it, 100 requests go over 4 connections, one after another on each: those that
+    // are due meanwhile wait, too.
+    let stall_ms = record.number("/latency_ms/response/max");
+    within("stall with 4 connections, max ms", stall_ms, 500.0, 0.01, 6.0);
+    let drain_ms = 100.0 / 4.0 * record.number("/latency_ms/service/p90");
+    let stalled = 3.0 * (stall_ms + drain_ms) / 7_400.0;
+    for (name, quantile) in [("p90", 0.90), ("p95", 0.95), ("p99", 0.99)] {
         let measured = record.number(&format!("/latency_ms/response/{name}"));
-        let truth = 500.0 * (1.0 - (1.0 - quantile) / stalled);
+        let truth = stall_ms * (1.0 - (1.0 - quantile) / stalled);
         within(&format!("stall with 4 connections, {name} ms"), measured, truth, 0.01, 6.0);
     }
     // The service time, which others print, knows nothing of it.

@@ -41,7 +41,7 @@ fn root() -> Result<tempfile::TempDir> {
     Ok(root)
 }
 
-/// Runs the installed program as an ordinary user: quickstart and search server.
+/// Runs the installed program as an ordinary user: quickstart, search server, and a run by two processes, which are agents.
 pub(super) fn used(root: &Path, needs: Option<&Needs>, user: u64, folder: &str) -> Result<String> {
     let room = Room { root, user, proc: true };
     if let Some(needs) = needs {
@@ -54,7 +54,11 @@ pub(super) fn used(root: &Path, needs: Option<&Needs>, user: u64, folder: &str) 
     let searches = format!("{}/search/?query=test", server.url.trim_end_matches('/'));
     let flags = ["load", &searches, "--clients", "2", "--requests", "200"];
     let load = room.measure(&inside, PROGRAM, &flags).context("load of serve search")?;
-    Ok(format!("quickstart as user {user}: {quickstart}; serve search: {load}"))
+    let flags = [&flags[..], &["--processes", "2"]].concat();
+    let shared = room.measure(&inside, PROGRAM, &flags).context("load by two processes")?;
+    Ok(format!(
+        "quickstart as user {user}: {quickstart}; serve search: {load}; by two processes: {shared}"
+    ))
 }
 
 /// Installs the .deb into a root by dpkg, uses it, and removes it.

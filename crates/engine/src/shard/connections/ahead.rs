@@ -24,7 +24,7 @@ impl<P: Protocol> Connections<P> {
         self.ahead.front().map(|&(_, asked_ns)| asked_ns)
     }
 
-    /// The oldest opening that no request waits for and that is still under way, and when it was asked for, ns.
+    /// The oldest opening that no request waits for and that is still in progress, and when it was asked for, ns.
     pub fn oldest_ahead(&mut self) -> Option<(u32, u64)> {
         while let Some(&(key, asked_ns)) = self.ahead.front() {
             let connection = self.get(key);
