@@ -19,7 +19,7 @@ pub fn package(
     target: &Target,
 ) -> Result<Vec<u8>> {
     let epoch = u32::try_from(sources.epoch).context("the time of the commit is after 2106")?;
-    let config = BuildConfig::v4().compression(CompressionType::None).source_date(epoch);
+    let config = BuildConfig::v4().compression(CompressionType::Gzip).source_date(epoch);
     let mut builder =
         PackageBuilder::new("plimsoll", &sources.version, "Apache-2.0", &target.processor, SUMMARY);
     builder.using_config(config).release("1").description(DESCRIPTION);
