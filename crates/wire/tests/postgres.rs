@@ -166,7 +166,10 @@ fn of_several_requests_only_the_first_can_have_a_reply_that_began() {
     for tag in [7, 8] {
         protocol.submit(&mut conn, &query("SELECT x FROM t"), tag, &mut out);
     }
+    let began = |conn: &_| [7, 8].map(|tag| protocol.began(conn, tag));
+    assert_eq!(began(&conn), [None, Some(false)]);
     feed(&protocol, &mut conn, [&message(b'T', b"\0\x01x\0...................")[..]]);
+    assert_eq!(began(&conn), [Some(true), Some(false)], "the client may end the connection itself");
     assert_eq!(protocol.end(&mut conn), Err(Fault::Closed { began: true }));
     assert_eq!([7, 8].map(|tag| protocol.began(&conn, tag)), [None, Some(false)]);
 }

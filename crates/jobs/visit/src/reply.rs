@@ -249,6 +249,10 @@ impl ReplyReader {
             Some(_) => {}
         }
         let Some(key) = scan.string() else { return scan.incomplete("a key is expected") };
+        // A wrong length of a chunk puts a line into its content. A continuation that is not recognised would end the slice.
+        if key.iter().any(u8::is_ascii_control) {
+            return Err(form("a key is not JSON", bytes));
+        }
         scan.blanks();
         match scan.take() {
             None => return Ok(None),

@@ -421,22 +421,28 @@ impl Conn {
         }
     }
 
-    /// Replies come in order: none but the first can have begun, and what the fault says holds for that one.
+    /// Replies come in order: none but the first can have begun. Where the server ended the connection, what the fault says holds for
+    /// that one; the client itself ends it, too, when another request has timed out.
     pub(super) fn began(&self, tag: u32) -> Option<bool> {
         let is_first = self.in_flight.front().is_some_and(|asked| asked.tag == tag);
-        if is_first { None } else { Some(false) }
+        if !is_first {
+            return Some(false);
+        }
+        (matches!(self.stage, Stage::Open) && self.has_begun()).then_some(true)
     }
 
-    /// The peer has closed: no reply ends that way.
-    pub(super) fn end(&mut self) -> Fault {
+    /// Returns true if a part of the next reply is there.
+    fn has_begun(&self) -> bool {
         let is_inside = match self.place {
             Place::Header { len, .. } => len > 0,
             Place::Body { .. } => true,
         };
-        let began = match self.stage {
-            Stage::Open => is_inside || (!self.is_given && self.growing.bytes > 0),
-            Stage::Login(_) | Stage::Dead => false,
-        };
+        is_inside || (!self.is_given && self.growing.bytes > 0)
+    }
+
+    /// The peer has closed: no reply ends that way.
+    pub(super) fn end(&mut self) -> Fault {
+        let began = matches!(self.stage, Stage::Open) && self.has_begun();
         self.stage = Stage::Dead;
         Fault::Closed { began }
     }
