@@ -250,7 +250,7 @@ impl ReplyReader {
         }
         let Some(key) = scan.string() else { return scan.incomplete("a key is expected") };
         // A wrong length of a chunk puts a line into its content. A continuation that is not recognised would end the slice.
-        if key.iter().any(u8::is_ascii_control) {
+        if key.iter().any(|&byte| byte < b' ') {
             return Err(form("a key is not JSON", bytes));
         }
         scan.blanks();
