@@ -1,6 +1,6 @@
 //! Settings of a feed.
 
-use crate::scenario::{Scenario, TlsScenario, path_from};
+use crate::scenario::{Scenario, TlsScenario, headers_from, path_from};
 use crate::schedule::{LoadModel, Slice};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,7 @@ impl FeedScenario {
     pub fn with_paths_from(mut self, folder: &Path) -> FeedScenario {
         let paths = self.files.iter_mut().chain(&mut self.failed).chain(self.tls.paths());
         paths.for_each(|path| *path = path_from(folder, path));
+        headers_from(folder, &mut self.headers);
         self
     }
 

@@ -21,9 +21,9 @@ use thiserror::Error;
 pub(crate) use compact::{put_count, take_count};
 pub use packed::{Packed, PackedCell};
 
-/// Values are distinguished from here on.
+/// Smallest value that is distinguished, ns.
 pub const SMALLEST_NS: u64 = 1_000;
-/// The largest value kept, a little over one hour.
+/// Largest value kept, ns: a little over one hour.
 pub const LARGEST_NS: u64 = 3_700_000_000_000;
 /// The most values of a histogram that its encoded form can hold.
 const COUNT_MAX: u64 = i64::MAX as u64;
@@ -45,7 +45,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Counts one value, ns. Those before it enter `histogram` when it is another.
+    /// Counts one value, ns. If it differs from the values before it, those are added to `histogram` first.
     #[inline]
     pub fn record(&mut self, value_ns: u64, histogram: &mut Histogram) {
         if value_ns != self.value_ns {
@@ -55,7 +55,7 @@ impl Run {
         self.count += 1;
     }
 
-    /// Lets the values enter `histogram`, which should be the one of all of them.
+    /// Adds the values to `histogram`, which must be the same one in all calls.
     #[inline]
     pub fn flush(&mut self, histogram: &mut Histogram) {
         if self.count > 0 {
@@ -173,6 +173,13 @@ impl Histogram {
             Some(index) => highest_of(index),
             None => 0,
         }
+    }
+
+    /// The value at this rank from the lowest one, which is 1, ns; 0 if there are fewer. A rank cannot be written as a share of the
+    /// count without a rounding error, which may make it the next one.
+    #[must_use]
+    pub fn at_rank_ns(&self, rank: u64) -> u64 {
+        self.cells.at_rank(rank.max(1)).map_or(0, highest_of)
     }
 
     /// Number of values that exceed `limit_ns`, to the histogram's resolution.

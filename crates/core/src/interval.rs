@@ -1,6 +1,6 @@
 //! Measurements of a period: histograms and counts that merge exactly.
 //!
-//! The same type holds one second of one shard, one second of the run, and the whole run.
+//! The same type holds one second of one worker thread, one second of the run, and the whole run.
 
 mod compact;
 mod fingerprint;
@@ -18,7 +18,7 @@ use crate::outcome::ServerTime;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Most classes of requests in one run. Each costs about 0.6 MB a shard.
+/// Most classes of requests in one run. Each costs about 0.6 MB a worker thread.
 pub const CLASSES_MAX: usize = 64;
 
 /// Latencies and counts of one class of requests.

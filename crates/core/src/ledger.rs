@@ -1,4 +1,4 @@
-//! The ledger of a run. They balance, or the run is void.
+//! The ledger of a run: it balances, or the run is void.
 
 use crate::outcome::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub struct Ledger {
     pub unfinished: u64,
 }
 
-/// The ledger do not add up: a defect of plimsoll, and the run's numbers must not be used.
+/// A ledger that does not balance: a defect of plimsoll; the run's numbers must not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "the ledger does not balance: {rule} ({left} against {right}); this is a defect in plimsoll, the run is void"

@@ -108,8 +108,8 @@ pub struct FailureSample {
 
 /// Receiver of a run's measurements, while it runs.
 pub trait Sink {
-    /// Tells from when the times of the next seconds count, ns on the monotonic clock: the start of the measured stretch. A run
-    /// of several parts tells it for each. It comes as soon as the start is agreed, which with a warm-up is long before the
+    /// Takes the moment from which the times of the next seconds count, ns on the monotonic clock: the start of the measured
+    /// stretch. A run of several parts calls it for each part, as soon as the start is agreed: with a warm-up, long before the
     /// first second.
     fn counts_from(&mut self, start_ns: u64);
 

@@ -34,7 +34,7 @@ pub struct Ended {
     pub body_bytes: u64,
 }
 
-/// The recorder of one shard: an [`Interval`] being filled.
+/// The recorder of one worker thread: an [`Interval`] being filled.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     interval: Interval,

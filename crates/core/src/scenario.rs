@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 mod paths;
-pub use paths::path_from;
+pub use paths::{headers_from, path_from};
 
 /// A run over HTTP, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Scenario {
     pub queries: Option<PathBuf>,
     /// Records of the query file are URLs followed by bodies.
     pub post: bool,
-    /// In which order requests are asked: `file`, `shuffle` or `random`; of users also `block` and `interleaved`.
+    /// Order of the requests: `file`, `shuffle` or `random`; of users also `block` and `interleaved`.
     pub order: String,
     /// Number of times that each user asks each request of the source.
     pub repeat: u32,
@@ -59,7 +59,7 @@ pub struct Scenario {
     pub load: LoadModel,
     /// Length of the measured stretch; without it a profile's own, as long as `requests` take, or 10 s.
     pub duration: Option<Span>,
-    /// Load of the same kind before it, not measured.
+    /// Warm-up time before it; requests are sent but not counted.
     pub warmup: Span,
     /// Requests of the whole run, if limited.
     pub requests: Option<u64>,
@@ -67,14 +67,14 @@ pub struct Scenario {
     pub ignore_first: u32,
     /// Connections; by default one a client, or 64, or one a slot when there are more slots.
     pub connections: Option<u32>,
-    /// Shards.
+    /// Worker threads.
     pub threads: u32,
     /// The part of a larger run that is carried out here. All other settings, `threads` apart, are those of the larger run.
     #[serde(skip_serializing_if = "Slice::is_whole")]
     pub slice: Slice,
-    /// From sending a request to its last byte.
+    /// Longest time from sending a request to its last byte.
     pub timeout: Span,
-    /// For a connection, TLS included.
+    /// Longest time to open a connection, TLS included.
     pub connect_timeout: Span,
     /// Connections carry more than one request.
     pub keepalive: bool,
@@ -82,9 +82,9 @@ pub struct Scenario {
     pub http2: bool,
     /// Admission of requests: waiting and rejection.
     pub admission: AdmissionModel,
-    /// Poll this long before an intended start instead of sleeping.
+    /// Time before an intended start in which a thread polls instead of sleeping.
     pub spin: Span,
-    /// Gather replies in batches at full speed.
+    /// True if replies are gathered in batches at full speed.
     pub batching: bool,
     /// Seed of every random choice.
     pub seed: u64,
@@ -242,10 +242,9 @@ impl Scenario {
         self.requests.map(|requests| self.slice.share(requests))
     }
 
-    /// Length of the measured stretch: what was asked for, a profile's own, without limit where a number of requests was
-    /// asked for, or 10 s. A profile ends with its last
-    /// step even when more was asked for, and its first part is the warm-up. Users end when the last one has left: of them this is the longest time that
-    /// it can take, unless a duration was asked for.
+    /// Length of the measured stretch: what was asked for, a profile's own, [`Self::LONGEST`] where a number of requests was
+    /// asked for, or 10 s. A profile ends with its last step even when more was asked for, and its first part is the warm-up.
+    /// Users end when the last one has left: this is the longest time that it can take, unless a duration was asked for.
     #[must_use]
     pub fn length(&self) -> Span {
         if let Some(most) = self.load.most_users() {

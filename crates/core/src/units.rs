@@ -263,7 +263,7 @@ impl<'de> Deserialize<'de> for Share {
     }
 }
 
-/// Parts of a time after which a rate counts: `/s`, `/min`, `/h`; and their length, s.
+/// Units of time in a rate, as in `/s`, `/min`, `/h`, and their length, s.
 const RATE_PERIODS: [(&str, f64); 9] = [
     ("s", 1.0),
     ("sec", 1.0),

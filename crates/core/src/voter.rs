@@ -15,7 +15,7 @@ use std::fmt;
 pub struct KeyRange {
     /// Index of the client, from 0.
     pub index: u32,
-    /// Of how many, at least 1.
+    /// Number of key ranges, at least 1.
     pub of: u32,
 }
 
@@ -61,7 +61,7 @@ impl WriteCheck {
     pub fn of(rows_before: u64, rows_after: u64, accepted: u64, unknown: u64) -> Self {
         let grown = i128::from(rows_after) - i128::from(rows_before);
         let (least, most) = (i128::from(accepted), i128::from(accepted) + i128::from(unknown));
-        // Both differences are below 2^65, and told only up to what a count can be.
+        // Both differences are below 2^65, and reported only up to what a count can be.
         let count = |rows: i128| u64::try_from(rows).unwrap_or(u64::MAX);
         if grown < least {
             WriteCheck::Missing(count(least - grown))

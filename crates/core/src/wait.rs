@@ -40,7 +40,7 @@ pub fn wait(
 fn take(set: impl AsFd, events: &mut Vec<Event>) -> Result<(), Errno> {
     const { assert!(size_of::<Event>() == size_of::<libc::epoll_event>()) };
     let (room, set) = (events.capacity() as libc::c_int, set.as_fd().as_raw_fd());
-    // SAFETY: the set is open, and the vector has room for so many events, whose form is that of the kernel in both libraries.
+    // SAFETY: the set is open, and the vector has room for that many events, whose form is that of the kernel in both libraries.
     let count = unsafe { libc::epoll_wait(set, events.as_mut_ptr().cast(), room, 0) };
     match usize::try_from(count) {
         // SAFETY: the kernel has written this many.

@@ -19,7 +19,7 @@ const PAIRS_LEAST: f64 = 10.0;
 /// Pairs for which a long memory leaves room: drift of the machine comes between long blocks, and few of them find little.
 const PAIRS_WANTED: f64 = 80.0;
 
-/// Returns the integrated autocorrelation time in slices, at least 1/2.
+/// Returns the integrated autocorrelation time, in samples, at least 1/2.
 pub(crate) fn memory(values: &[f64]) -> f64 {
     let covariance = |lag: usize| -> f64 {
         values.iter().zip(values.iter().skip(lag)).map(|(one, other)| one * other).sum()

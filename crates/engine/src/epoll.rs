@@ -77,7 +77,7 @@ pub struct EpollNet {
     slots: Vec<Slot>,
     events: Vec<Event>,
     at: usize,
-    /// Sockets there are.
+    /// Number of sockets.
     open: u32,
     /// The connection that received last.
     recent: u32,
@@ -93,7 +93,7 @@ fn net_error(errno: Errno) -> NetError {
         Errno::CONNREFUSED => NetError::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => NetError::Reset,
         Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::TIMEDOUT => NetError::Unreachable,
-        // Of a connection that nobody bound to an address, ADDRNOTAVAIL says that no local port is left; see `EpollNet::open`.
+        // Of a connection that was not bound to an address, ADDRNOTAVAIL says that no local port is left; see `EpollNet::open`.
         Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL => {
             NetError::Exhausted
         }
@@ -248,9 +248,12 @@ impl EpollNet {
         if !self.lone.left.is_empty() {
             self.lone.taken = Some((key, completion));
         } else if end == LONE_BYTES && count < buffer.len() {
-            // More may have come; what happened besides is seen at the next wait.
-            let more = rustix::net::recv(&socket.fd, &mut buffer[count..], RecvFlags::DONTWAIT);
-            count += more.map_or(0, |(_, more)| more);
+            // More may have come. A close is seen again at the next wait; an error is reported by the kernel only once.
+            match rustix::net::recv(&socket.fd, &mut buffer[count..], RecvFlags::DONTWAIT) {
+                Ok((_, more)) => count += more,
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(errno) => self.lone.taken = Some((key, Completion::Failed(net_error(errno)))),
+            }
         }
         Some((key, Completion::Received(count)))
     }
@@ -303,6 +306,9 @@ impl Net for EpollNet {
         if let Some(slot) = self.slots.get_mut(key as usize) {
             // Closing the descriptor takes it out of the epoll set.
             self.open -= u32::from(slot.socket.take().is_some());
+            if self.lone.taken.as_ref().is_some_and(|(own, _)| *own == key) {
+                self.lone.taken = None;
+            }
             slot.generation = slot.generation.wrapping_add(1);
         }
     }
@@ -311,7 +317,7 @@ impl Net for EpollNet {
         let start_ns = now_ns();
         let left_ns = until_ns.saturating_sub(start_ns);
         let (mut in_vain_ns, mut gathered_ns) = (None, None);
-        // What the last wait found and nobody took is found again, and has been there since before that wait.
+        // Completions of the last wait that were not taken are found again, and have been there since before that wait.
         let left_over = self.at < self.events.len() || self.lone.taken.is_some();
         let before_ns = self.arrived_after_ns;
         match mode {

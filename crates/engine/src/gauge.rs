@@ -1,4 +1,4 @@
-//! The way a run stands at this moment, for whoever shows it more often than once a second.
+//! Counts of a run at this moment, for displays that change more often than once a second.
 //!
 //! A shard writes its own gauge once a round and no other thread does; there is no lock, and no cost where no one looks.
 
@@ -15,7 +15,7 @@ pub struct Reading {
     pub failed: u64,
     /// Requests rejected because the queue was full.
     pub queue_full: u64,
-    /// Requests that waited in the queue longer than they may.
+    /// Requests rejected because they had waited in the queue for longer than its timeout.
     pub queue_timeout: u64,
     /// Requests in the queue now.
     pub queued: u64,
@@ -81,7 +81,7 @@ impl Gauge {
         }
     }
 
-    /// The way the shard stands. The longest wait begins again with each look.
+    /// Returns the counts of the shard. The longest wait begins again with each look.
     #[must_use]
     pub fn look(&self) -> Reading {
         let read = |cell: &AtomicU64| cell.load(Ordering::Relaxed);

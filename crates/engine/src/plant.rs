@@ -216,7 +216,7 @@ impl<'a, P: Protocol, E: From<RunError>> EnginePlant<'a, P, E> {
         let (totals, health) = self.apart.take().unwrap_or_default();
         Stretch {
             from_s,
-            // A stretch that somebody ended has windows that never began.
+            // A stretch that was ended early has windows that never began.
             seconds: if trial.interrupted { trial.elapsed_s.min(whole_s) } else { whole_s },
             counts,
             limits: self.plan.limits.iter().map(|limit| limit.limit_ns).collect(),
@@ -233,9 +233,12 @@ impl<'a, P: Protocol, E: From<RunError>> EnginePlant<'a, P, E> {
         let Some(brief) = self.crew.brief(own)? else { return Ok(Shift::ended().trial) };
         let order = &brief.order;
         let (window_ns, windows) = (ns(order.window_s), Lookout::windows_of(order));
-        let counts: Vec<_> = (0..self.plan.shards)
-            .map(|_| Arc::new(WindowCounts::new(window_ns, windows, &self.plan.limits)))
-            .collect();
+        let timeout_ns = self.plan.base.timeouts.request_ns;
+        let of_shard = |_| {
+            let counts = WindowCounts::new(window_ns, windows, &self.plan.limits);
+            Arc::new(counts.with_timeout(timeout_ns))
+        };
+        let counts: Vec<_> = (0..self.plan.shards).map(of_shard).collect();
         let plan = self.part_of(&brief, &counts).map_err(RunError::from)?;
         let sessions = (self.sessions)(order.seed);
         let limit_ns = self.plan.longest_ns();

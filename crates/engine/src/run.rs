@@ -38,7 +38,7 @@ pub enum RunError {
     /// The operating system refused something the engine needs.
     #[error("the engine could not start: {0}")]
     System(#[from] std::io::Error),
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error(
         "thread {number} of {of} cannot be started: {error}; use fewer --threads, or raise ulimit -u"
     )]
@@ -259,7 +259,7 @@ fn on_threads<P: Protocol>(work: Work<'_, P>) -> Result<RunEnd, RunError> {
         Ok::<_, RunError>((ends, collected))
     })?;
     let ends: Result<Vec<Option<ShardEnd>>, RunError> = ends.into_iter().collect();
-    // Nobody was let go: that takes an error.
+    // No shard was let go: that takes an error.
     let ends: Vec<ShardEnd> = ends?.into_iter().flatten().collect();
     let mut end = assemble(ends, collected, plan.classes, start.agreed_ns(), sink);
     (end.health.suspended_s, end.health.clock_step_s) = Clocks::read().since(&clocks);
@@ -308,7 +308,7 @@ struct Outbox {
 impl Outbox {
     fn deliver(&self, message: Message) -> Option<Box<Interval>> {
         if !matches!(message, Message::WantsSpare) {
-            // The collector outlives all shards; without it there is nobody to tell.
+            // The collector outlives all shards; without it no one takes the message.
             let _ = self.sender.send((self.index, Some(message)));
         }
         self.spares.try_recv().ok()
@@ -339,7 +339,7 @@ fn shard_thread<P: Protocol>(
             return Err(error.into());
         }
     };
-    // The same for all; one tells it.
+    // The start is the same for all shards: the first one reports it.
     let first = (outbox.index == 0).then(|| outbox.sender.clone());
     let before_ns = (plan.warmup_ns, plan.part.offset_ns);
     let deliver = Box::new(move |message| outbox.deliver(message));
@@ -351,7 +351,7 @@ fn shard_thread<P: Protocol>(
     };
     if let Some(sender) = first {
         let counts_from_ns = start_ns.saturating_add(before_ns.0).saturating_sub(before_ns.1);
-        // Without a collector there is nobody to tell.
+        // Without a collector no one takes the message.
         let _ = sender.send((0, Some(Message::CountsFrom(counts_from_ns))));
     }
     Ok(Some(shard.run_from(start_ns)?))

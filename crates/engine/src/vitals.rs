@@ -68,7 +68,7 @@ const SLEPT_NS: u64 = 4_000;
 /// A wait that ended this much later than it should was kept from its end, ns.
 const OVERSLEPT_NS: u64 = 300_000;
 
-/// From when on what a wait found can have been there.
+/// Looks of a thread at its network, from which follows since when the finds of a wait can have been there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Looks {
     /// Time at which the last wait had looked, ns.
@@ -150,6 +150,8 @@ pub struct ThreadFiles {
     quota: Option<Quota>,
     stat: Option<File>,
     stolen: Stolen,
+    /// Number of processors of the machine.
+    cpus: u64,
 }
 
 impl ThreadFiles {
@@ -163,6 +165,7 @@ impl ThreadFiles {
             quota: Quota::own(),
             stat: open("/proc/stat"),
             stolen: Stolen::default(),
+            cpus: processors(&std::fs::read_to_string("/proc/stat").unwrap_or_default()),
         }
     }
 
@@ -193,7 +196,7 @@ impl ThreadFiles {
         let mut buffer = [0; STAT_BYTES];
         let length = stat.read_at(&mut buffer, 0).unwrap_or(0);
         let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
-        self.stolen.add(text, rustix::thread::sched_getcpu());
+        self.stolen.add(text, rustix::thread::sched_getcpu(), self.cpus);
     }
 }
 
@@ -218,9 +221,9 @@ struct Stolen {
 }
 
 impl Stolen {
-    /// Adds what has come since the last reading: of the thread's processor, or where it has changed that, the mean.
-    fn add(&mut self, stat: &str, cpu: usize) {
-        let Some((own, mean)) = steal(stat, cpu) else { return };
+    /// Adds what has come since the last reading: of the thread's processor, or where it has changed that, the mean of all `cpus`.
+    fn add(&mut self, stat: &str, cpu: usize, cpus: u64) {
+        let Some((own, mean)) = steal(stat, cpu, cpus) else { return };
         let is_first = self.read_ns == 0;
         let ticks = match own {
             Some(own) if cpu == self.cpu => own.saturating_sub(self.own),
@@ -233,14 +236,20 @@ impl Stolen {
     }
 }
 
-/// The eighth count of a processor's line of `/proc/stat`, if it is there, and the mean of all processors.
-fn steal(stat: &str, cpu: usize) -> Option<(Option<u64>, u64)> {
+/// Number of processors that have a line in `/proc/stat`, at least 1.
+fn processors(stat: &str) -> u64 {
+    let lines = stat.lines().filter(|line| line.starts_with("cpu")).count() as u64;
+    // The first one is all of them.
+    lines.saturating_sub(1).max(1)
+}
+
+/// The eighth count of a processor's line in the beginning of `/proc/stat`, if it is there, and the mean of all `cpus` processors.
+fn steal(stat: &str, cpu: usize, cpus: u64) -> Option<(Option<u64>, u64)> {
+    // The last line may be cut inside a number.
+    let (stat, _) = stat.rsplit_once('\n')?;
     let count = |line: &str| line.split_whitespace().nth(8)?.parse::<u64>().ok();
     let own_name = format!("cpu{cpu} ");
     let own = stat.lines().find(|line| line.starts_with(&own_name)).and_then(count);
-    let cpus = stat.lines().filter(|line| line.starts_with("cpu")).count() as u64;
-    // The first one is all of them.
-    let cpus = cpus.saturating_sub(1).max(1);
     Some((own, count(stat.lines().next()?)? / cpus))
 }
 
@@ -253,7 +262,7 @@ fn schedstat(file: &File) -> Option<(u64, u64)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// A control group that may be held back.
+/// A control group with a CPU quota.
 #[derive(Debug)]
 struct Quota {
     stat: File,
@@ -414,13 +423,31 @@ mod tests {
             all + &line("cpu0", first) + &line("cpu1", second)
         };
         let mut stolen = Stolen::default();
-        stolen.add(&stat(50, 70), 1);
+        assert_eq!(processors(&stat(50, 70)), 2);
+        stolen.add(&stat(50, 70), 1, 2);
         assert_eq!(stolen.sum_ns, 0, "earlier values do not matter");
         stolen.read_ns = 1;
-        stolen.add(&stat(90, 73), 1);
+        stolen.add(&stat(90, 73), 1, 2);
         assert_eq!(stolen.sum_ns, 3 * TICK_NS);
-        stolen.add("nonsense", 1);
+        stolen.add("nonsense", 1, 2);
         assert_eq!(stolen.sum_ns, 3 * TICK_NS);
+    }
+
+    #[test]
+    fn stolen_time_of_a_processor_whose_line_does_not_fit_is_the_mean_of_all() {
+        let stat = |steal: u64| {
+            let line =
+                |name: &str, steal| format!("{name} 9999999 0 9999999 9 0 0 0 {steal} 0 0\n");
+            let each = (0..128).map(|cpu| line(&format!("cpu{cpu}"), steal));
+            let mut all = line("cpu ", 128 * steal) + &each.collect::<String>();
+            all.truncate(STAT_BYTES);
+            all
+        };
+        let mut stolen = Stolen::default();
+        stolen.add(&stat(50), 127, 128);
+        stolen.read_ns = 1;
+        stolen.add(&stat(90), 127, 128);
+        assert_eq!(stolen.sum_ns, 40 * TICK_NS);
     }
 
     /// The handler counts, and the default of SIGCONT stays what it is.

@@ -46,6 +46,8 @@ pub struct EndedRequest {
 pub struct WindowCounts {
     window_ns: u64,
     limits: Vec<WindowLimit>,
+    /// Time with which a failed request counts at least, ns.
+    timeout_ns: u64,
     /// The run's start on the engine's clock, ns; 0 before it.
     start_ns: AtomicU64,
     cells: Box<[Cell]>,
@@ -59,6 +61,7 @@ struct Cell {
     failed: AtomicU64,
     completed: AtomicU64,
     response_sum_ns: AtomicU64,
+    /// As two's complement: failed requests count longer than they took.
     exempt_sum_ns: [AtomicU64; LIMITS_MAX],
 }
 
@@ -75,9 +78,16 @@ impl WindowCounts {
         Self {
             window_ns: window_ns.max(1),
             limits: limits.iter().copied().take(LIMITS_MAX).collect(),
+            timeout_ns: 0,
             start_ns: AtomicU64::new(0),
             cells: (0..windows).map(|_| Cell::default()).collect(),
         }
+    }
+
+    /// Counts a failed request with its timeout at least, as limits on a run do: failing fast is not fast.
+    #[must_use]
+    pub fn with_timeout(self, timeout_ns: u64) -> Self {
+        Self { timeout_ns, ..self }
     }
 
     /// The run starts now.
@@ -145,6 +155,12 @@ impl WindowCounts {
                 }
             } else {
                 add(&cell.failed, 1);
+                let more_ns = self.timeout_ns.saturating_sub(response_ns);
+                for (sum, limit) in cell.exempt_sum_ns.iter().zip(&self.limits) {
+                    if limit.judges(request.class) {
+                        add(sum, more_ns.wrapping_neg());
+                    }
+                }
             }
         }
         if request.ok
@@ -174,7 +190,9 @@ impl WindowCounts {
                 failed: read(&cell.failed),
                 completed: read(&cell.completed),
                 response_sum_s: read(&cell.response_sum_ns) as f64 / 1e9,
-                exempt_sum_s: std::array::from_fn(|at| read(&cell.exempt_sum_ns[at]) as f64 / 1e9),
+                exempt_sum_s: std::array::from_fn(|at| {
+                    read(&cell.exempt_sum_ns[at]).cast_signed() as f64 / 1e9
+                }),
             });
         }
     }
@@ -217,6 +235,26 @@ mod tests {
         assert!((sums[0].response_sum_s - 1.061).abs() < 1e-9);
         // The reply of the first window's slow request came in the second window.
         assert_eq!((sums[1].scheduled, sums[1].completed, sums[1].late[2]), (1, 1, 1));
+    }
+
+    /// A target that rejects most requests at once has no low mean.
+    #[test]
+    fn a_fast_failure_counts_with_its_timeout() {
+        let of_class = |class| WindowLimit { limit_ns: u64::MAX, class: Some(class) };
+        let limits = [WindowLimit::of_all(u64::MAX), of_class(0), of_class(1)];
+        let counts = WindowCounts::new(SECOND_NS, 1, &limits).with_timeout(SECOND_NS);
+        let at = |ms: u64| ms * MILLISECOND_NS;
+        for (done_ms, ok) in [(10, true), (1, false), (1500, false)] {
+            counts.due(0);
+            counts.sent(0, 0);
+            counts.ended(EndedRequest { due_ns: 0, done_ns: at(done_ms), class: 0, ok });
+        }
+        let mut sums = [Window::default(); 1];
+        counts.add_to(&mut sums);
+        assert!((sums[0].response_sum_s - 1.511).abs() < 1e-9, "as long as they took");
+        for (limit, sum_s) in [(0, 2.51), (1, 2.51), (2, 0.0)] {
+            assert!((sums[0].subject_sum_s(limit) - sum_s).abs() < 1e-9, "{limit}");
+        }
     }
 
     /// Limits on class 1 and on class 0, and one on all: each judges its own requests, and all that have no class.

@@ -96,7 +96,7 @@ pub enum AbEnd {
     Failed,
 }
 
-/// Was the generator the limit?
+/// Judgement of the generator: whether it was the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AbGenerator {

@@ -10,7 +10,7 @@ pub const FINE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// A limit or an assertion was missed; of two sides that are compared: it is not known whether one is worse.
 pub const SLO_MISSED: u8 = 2;
-/// The run is not valid: limited by the generator or by connections, partial, unstable, or its books do not balance.
+/// The run is not valid: limited by the generator or by connections, partial, unstable, or its ledger does not balance.
 pub const NOT_VALID: u8 = 3;
 /// The target could not be reached, or failed too many requests.
 pub const TARGET_FAILED: u8 = 4;

@@ -50,7 +50,7 @@ fn figures(assertion: &Assertion, record: &RunRecord) -> Vec<Figures> {
             response: class.map(|class| class.latency_ms.response).unwrap_or_default(),
             service: class.map(|class| class.latency_ms.service).unwrap_or_default(),
             classes: vec![name.clone()],
-            // Of several classes nobody knows which one it would have been.
+            // With several classes, the class of a request that was never sent is unknown.
             never_sent: if record.classes.len() == 1 { never_sent } else { 0 },
         }
     };
@@ -184,7 +184,7 @@ fn judged(record: &RunRecord, figures: &Figures, time: Time) -> Option<Judged> {
         lost += figures.never_sent;
         judged.lost.merge(&stored("unserved"));
     }
-    // Of the rest nobody knows how long they waited.
+    // The waits of the rest are unknown.
     judged.lost.record_many(timeout_ns, lost.saturating_sub(judged.lost.count()));
     Some(judged)
 }

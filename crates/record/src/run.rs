@@ -73,7 +73,7 @@ pub struct RunRecord {
     /// Assertions and their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionResult>,
-    /// May the result be believed?
+    /// Verdict on the result, with its reasons.
     pub verdict: Verdict,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
@@ -233,7 +233,7 @@ pub struct Generator {
     pub threads: u32,
     /// Most memory resident, bytes.
     pub rss_max_bytes: u64,
-    /// Busiest shard's CPU share of one core, 0 to 1.
+    /// CPU time of the busiest worker thread, as a share of one core, 0 to 1.
     #[serde(default)]
     pub busiest_thread: f64,
     /// The way it waited for replies: `sleep`, `batch`, `spin`.
@@ -295,7 +295,7 @@ pub struct PhaseRecord {
     pub latency_ms: Latencies,
 }
 
-/// Result of one assertion; of one assertion; of one about each class, there is one of these for each.
+/// Result of one assertion; an assertion about each class has one result for each class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AssertionResult {

@@ -18,7 +18,7 @@ pub struct SearchResult {
     pub origin: String,
     /// The text that was searched: `synthetic`, `bundled`, `debian`, or the name of a file.
     pub corpus: String,
-    /// In which order users ask: `block`, `interleaved` or `shuffle`.
+    /// Order in which users ask: `block`, `interleaved` or `shuffle`.
     pub order: String,
     /// The way users come and what they do between requests, where that is not all at once and nothing; empty otherwise.
     pub users_come: String,
@@ -102,7 +102,7 @@ pub struct QueryRecord {
     pub repeat: u32,
 }
 
-/// Key of the cell.
+/// Key of a cell: engine, size, distance, shards and users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellKey {
@@ -147,7 +147,7 @@ fn marks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
-    /// The phase.
+    /// Key of the cell.
     #[serde(flatten)]
     pub key: CellKey,
     /// Successful requests per second in the steady window: the number of the table. None where it is withheld.
@@ -175,7 +175,7 @@ pub struct Cell {
     pub mean_ms: f64,
     /// Mean response time that users and rate imply (N / X, less the think time), ms.
     pub implied_ms: Option<f64>,
-    /// Implied over measured; near 1 where the ledger are right.
+    /// Implied over measured; near 1 if the requests are counted correctly.
     pub little: Option<f64>,
     /// CPU time of the server from the first request to the last reply, s; none where it is another machine's.
     pub server_cpu_s: Option<f64>,
@@ -288,7 +288,7 @@ pub struct Answer {
     pub shards: u32,
     /// The query's name.
     pub query: String,
-    /// Number of documents match, where that the engine tells it.
+    /// Number of documents that match, if the engine reports it.
     pub hits: Option<u64>,
     /// A digest of the matching documents' ids, whatever their order, where the reply holds all of them.
     pub ids: Option<String>,

@@ -30,7 +30,7 @@ pub struct VisitResult {
     pub slices_done: u32,
     /// Replies that came to their end.
     pub replies: u64,
-    /// In which form the server answered: `object` or `lines`.
+    /// Form of the server's replies: `object` or `lines`.
     pub form: String,
     /// Time of this run until everything was written, s.
     pub seconds: f64,

@@ -25,7 +25,7 @@ pub struct VoterResult {
     pub retries: u64,
     /// Rows in the key range before the first call; none where no one counted.
     pub rows_before: Option<u64>,
-    /// And after the last one.
+    /// Rows in the key range after the last call; none where no one counted.
     pub rows_after: Option<u64>,
     /// Result of comparing the two: `ok`, `missing`, `surplus` or `not-checked`.
     pub check: WriteCheckKind,
@@ -124,7 +124,7 @@ pub struct TuneResult {
     pub best_rate_per_s: Option<f64>,
     /// Median number of calls in flight in those windows.
     pub best_under_way: Option<f64>,
-    /// Windows after settling, and in how many of them the limit held.
+    /// Windows after settling.
     pub windows: u64,
     /// Windows after settling in which the limit held.
     pub windows_held: u64,
@@ -138,7 +138,7 @@ pub struct TuneResult {
     pub trace: Vec<TunePoint>,
 }
 
-/// A run with a fixed number of calls in flight: does the limit hold?
+/// A run with a fixed number of calls in flight, which shows whether the limit holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TuneCheck {
@@ -207,7 +207,7 @@ pub struct VoterProcess {
     /// Rows in its key range before the first call; none where no one counted.
     #[serde(default)]
     pub rows_before: Option<u64>,
-    /// And after the last one.
+    /// Rows in the key range after the last call; none where no one counted.
     #[serde(default)]
     pub rows_after: Option<u64>,
     /// Its laps: what its rolling lines say. Those of a load that adapts itself are of the time before its checks.
@@ -295,9 +295,9 @@ pub struct Totals {
     pub transactions: u64,
     /// From the first start to the last end, s.
     pub wall_s: f64,
-    /// The one over the other.
+    /// Calls per second: `transactions` over `wall_s`.
     pub per_s: f64,
-    /// The processes' own rates added up, each over its own time: never less honest than their number, often more.
+    /// Sum of the processes' own rates, each over its own time; `per_s` is over the time of all of them.
     pub sum_of_rates_per_s: f64,
     /// Between the first start and the last, ms.
     pub start_skew_ms: f64,

@@ -240,6 +240,10 @@ impl<P: Protocol> Protocol for Bent<P> {
         self.0.suits(&conn.inner, request)
     }
 
+    fn names_target(&self) -> bool {
+        self.0.names_target()
+    }
+
     fn submit(&self, conn: &mut Self::Conn, request: &Self::Request, tag: u32, out: &mut Vec<u8>) {
         let before = out.len();
         self.0.submit(&mut conn.inner, request, tag, out);

@@ -59,6 +59,10 @@ impl Protocol for Http {
         }
     }
 
+    fn names_target(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn submit(&self, conn: &mut Conn, request: &Request, tag: u32, out: &mut Vec<u8>) {
         match (self, conn) {

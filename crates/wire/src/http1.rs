@@ -98,6 +98,11 @@ impl Protocol for Http1 {
         conn.capacity()
     }
 
+    /// Its `Host` does.
+    fn names_target(&self) -> bool {
+        true
+    }
+
     /// One request at a time: call it only while [`capacity`](Protocol::capacity) is 1.
     fn submit(&self, conn: &mut Conn, request: &Request, tag: u32, out: &mut Vec<u8>) {
         out.extend_from_slice(&request.bytes);

@@ -101,6 +101,11 @@ impl Protocol for Http2 {
         conn.capacity(self.streams_max)
     }
 
+    /// Its `:authority` does.
+    fn names_target(&self) -> bool {
+        true
+    }
+
     /// Call it only while [`capacity`](Protocol::capacity) is above 0. Of a body that the peer's windows do not
     /// let through the rest is copied, and sent as they open.
     fn submit(&self, conn: &mut Conn, request: &Request, tag: u32, out: &mut Vec<u8>) {

@@ -104,7 +104,7 @@ impl Protocol for Postgres {
             b'N' => {
                 Err("the server does not speak TLS; turn it on there, or ask with sslmode=disable")
             }
-            // An error in clear may be anybody's: it is not repeated (CVE-2024-10977).
+            // A machine in between can insert an error in clear: its text is not repeated (CVE-2024-10977).
             b'E' => {
                 Err("the server answered the request for TLS with an error: it is full, or too old")
             }

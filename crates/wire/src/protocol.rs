@@ -25,7 +25,7 @@ pub trait Protocol {
     /// The layer that this byte grants.
     ///
     /// # Errors
-    /// Why the connection cannot be used, for people: TLS is refused but required, or the byte is not an answer.
+    /// Reason why the connection cannot be used, in words: TLS is refused but required, or the byte is not an answer.
     fn preamble_answered(&self, _answer: u8) -> Result<Layer, &'static str> {
         Ok(Layer::Tls)
     }
@@ -52,6 +52,11 @@ pub trait Protocol {
     /// partition of its key. A request is taken everywhere; it is a matter of speed.
     fn suits(&self, _conn: &Self::Conn, _request: &Self::Request) -> bool {
         true
+    }
+
+    /// Returns true if a request names the target that it was written for, so that no other target can take it.
+    fn names_target(&self) -> bool {
+        false
     }
 
     /// Appends the bytes of `request` to `out` and remembers what reply to expect for `tag`.
@@ -105,7 +110,7 @@ pub enum Layer {
 pub struct Submission {
     /// Index of the request's class, `0..classes`.
     pub class: u16,
-    /// Request that this is in the workload's own counting (the record's index in a query file, say).
+    /// Number of the request in the workload's own counting (the record's index in a query file, say).
     pub item: u64,
     /// True if it may be sent a second time when a kept connection turns out to be dead.
     pub idempotent: bool,

@@ -180,7 +180,7 @@ impl Protocol for Rank {
             kind: KIND_RANK,
             request_id: request.request_id,
             start_time_ns: request.start_time_ns,
-            // Nobody builds a payload of 4 GiB: the frame could not hold it.
+            // A payload is always below 4 GiB: the frame could not hold a longer one.
             payload_bytes: request.payload.len() as u32,
         };
         out.extend_from_slice(&header.encode());

@@ -318,6 +318,14 @@ fn loads_bring_their_rows_and_others_refuse_to() {
     let (seen, said) = feed(&protocol, &mut conn, [&done[..], &consent[..]]);
     assert!(matches!(&seen[..], [Seen::Reply { tag: 0, error: None, .. }]), "{seen:?}");
     assert_eq!(said[0], b'f', "the server would wait for rows for ever");
+    assert_eq!(said.len(), 1 + u32::from_be_bytes([said[1], said[2], said[3], said[4]]) as usize);
+    // A server that waits for rows passes over the Sync behind a prepared statement.
+    let mut conn = open(&protocol);
+    request.execute(0, &[]);
+    protocol.submit(&mut conn, &request, 2, &mut out);
+    let answers = [message(b'1', b""), message(b'2', b""), consent].concat();
+    let (_, said) = feed(&protocol, &mut conn, [&answers[..]]);
+    assert!(said.starts_with(b"f") && said.ends_with(b"S\0\0\0\x04"), "{said:?}");
 }
 
 #[test]

@@ -241,7 +241,7 @@ impl Cells {
             .map(|(index, count)| (index, *count))
     }
 
-    /// The first cell up to which, from the first one on, there are at least `rank` counts.
+    /// The first cell at which the sum of the counts, from the lowest cell on, is at least `rank`.
     pub fn at_rank(&self, rank: u64) -> Option<usize> {
         let mut below = 0u64;
         let is_exact = self.total < u64::MAX;

@@ -159,7 +159,7 @@ pub(super) fn stored(cells: &Cells) -> Vec<u8> {
 /// Adler's checksum (RFC 1950).
 fn adler32(data: &[u8]) -> u32 {
     let (mut a, mut b) = (1u32, 0u32);
-    // So many sums fit into 32 bits before they have to be reduced.
+    // The sums of 5,552 bytes fit into 32 bits; then they are reduced.
     for piece in data.chunks(5552) {
         for byte in piece {
             a += u32::from(*byte);

@@ -60,7 +60,7 @@ impl ClosedSchedule {
             // Clients with a cycle start spread evenly over it instead of all at once.
             let number = slice.global(u64::from(client));
             let offset = u128::from(cycle_ns) * u128::from(number) / u128::from(clients.max(1));
-            // Nobody is ready before the start, even when the schedule is asked earlier.
+            // No client is ready before the start, even when the schedule is asked earlier.
             schedule.becomes_ready(start_ns.saturating_add(offset as u64), client, 0);
         }
         schedule

@@ -144,7 +144,7 @@ impl Slice {
     }
 }
 
-/// When a phase ends, whatever comes first.
+/// Limits of a phase: it ends at the one that is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Length, ns; intended starts at or after it are not made.
@@ -202,8 +202,8 @@ impl Schedule {
         })
     }
 
-    /// Has users begun this much earlier than the run, ns: those are there who would be, had each answer before the start
-    /// taken `answer_ns`. To be called before the first [`Schedule::next`]; makes no difference in other models.
+    /// Moves the start of a profile of users `before_ns` before the run: users who came earlier are there at its start, as if
+    /// each answer had taken `answer_ns`. Must be called before the first [`Schedule::next`]; no effect in other models.
     pub fn begin_before(&mut self, before_ns: u64, answer_ns: u64) {
         if let Schedule::Users(users) = self {
             users.begin_before(before_ns, answer_ns);

@@ -184,7 +184,7 @@ impl LoadModel {
         }
     }
 
-    /// Number of clients or requests that may be in flight at once when nothing else was asked for.
+    /// Number of clients of a closed model; `None` in other models.
     #[must_use]
     pub fn clients(&self) -> Option<u32> {
         match self {

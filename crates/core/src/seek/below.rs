@@ -1,4 +1,4 @@
-//! Do the limits hold at low rates at all? A share of requests that fails or is slow at every rate has no line.
+//! Check that the limits hold at low rates: a share of requests that fails or is slow at every rate has no line.
 
 use super::finding::Event;
 use super::goal::Limit;

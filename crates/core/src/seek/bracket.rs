@@ -21,7 +21,7 @@ pub(super) enum Look {
 const NARROW: f64 = 1.15;
 /// A rate that broke a limit is asked again at once where the target can do this many times as much.
 const COLD: f64 = 0.4;
-/// Limits that the wait for the last replies of a look takes.
+/// Length of the wait for the last replies of a look, in time limits.
 const DRAIN: f64 = 2.0;
 
 impl Search<'_> {
@@ -318,7 +318,7 @@ impl Search<'_> {
             if !far && !again {
                 return Ok(());
             }
-            // A bracket is no use to anybody when there is no time left to offer blocks in it.
+            // A bracket is of no use when there is no time left to offer blocks in it.
             if self.is_too_short()
                 && self.left_s() < self.modest_s() + limit_s + duration_s + DRAIN * limit_s
             {

@@ -1,4 +1,4 @@
-//! Does the line move while it is measured? One estimate from the blocks and the looks at the capacity together.
+//! Movement of the line while it is measured: one estimate from the blocks and the looks at the capacity together.
 //!
 //! A target that leaks or warms slowly changes by less from one look to the next than a look can tell. All looks and all
 //! blocks over time tell more: the line's logarithm moves with the capacity's, and late requests beyond what their rate

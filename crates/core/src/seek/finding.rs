@@ -92,7 +92,7 @@ pub enum Phase {
     Watch,
 }
 
-/// Time at which a phase was.
+/// Beginning and end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseSpan {
@@ -191,13 +191,13 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
-    /// It came after this, s since the start,
+    /// Last moment at which the target was as before, s since the start.
     pub from_s: f64,
-    /// and before this.
+    /// First moment at which it was seen to have changed, s since the start.
     pub until_s: f64,
-    /// Capacity before, requests per second,
+    /// Capacity before the change, requests per second.
     pub before_per_s: f64,
-    /// and after.
+    /// Capacity after the change, requests per second.
     pub after_per_s: f64,
 }
 

@@ -66,9 +66,9 @@ pub struct Prior {
     pub capacity: Option<(f64, f64)>,
     /// Bracket of the line from short probes, lower and upper rate per second.
     pub bracket: (f64, f64),
-    /// About where the line is, per second.
+    /// Rate near which the line is expected, per second.
     pub center_per_s: f64,
-    /// Its standard deviation, of the logarithm.
+    /// Standard deviation of the slope's logarithm around its theoretical value.
     pub slope_log_sd: f64,
     /// Share of requests that is late at low load already, below what the limit allows.
     pub floor: f64,
@@ -282,7 +282,7 @@ impl Posterior {
                         scheduled * (1.0 - floor) * counted * counted * not / p.max(1e-300);
                 }
                 // Jeffreys' prior: with few bursts a flat one would put the line too high. It
-                // may not draw the line below all blocks, where all of them would be late and tell much.
+                // must not draw the line below all blocks, where all of them would be late and tell much.
                 *log = scale * sum + 0.5 * information.max(1e-9).ln() - 0.5 * z * z + bound;
                 if *log > best.0 {
                     best = (*log, line, slope);

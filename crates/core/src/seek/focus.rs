@@ -177,7 +177,7 @@ impl Search<'_> {
         if rate <= 0.0 {
             return 0.0;
         }
-        // Of a target that was never saturated nobody knows how far the line is below its capacity, nor how heavy its tails are.
+        // If a target was never saturated, the distance from its line to its capacity and the weight of its tails are unknown.
         let room = self.bound().map_or(f64::INFINITY, |capacity| capacity.per_s / rate - 1.0);
         let heavy = self.bound().is_none() || self.unevenness_of_completions() > 1.0;
         let (bursts, most) = if heavy { BURSTS } else { BURSTS_USUAL };

@@ -18,7 +18,7 @@ pub struct Made {
     pub overloaded: f64,
     /// Share of requests that is late at every rate.
     pub floor: f64,
-    /// Someone asks for the end at this time, s.
+    /// Time at which the user ends the search, s.
     pub stop_s: f64,
     pub now_s: f64,
     pub lag_p99_s: f64,

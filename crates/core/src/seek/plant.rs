@@ -81,7 +81,8 @@ pub struct Window {
     /// Sum of the response times of all requests of the window, s; one that failed or was given up counts until
     /// it was.
     pub response_sum_s: f64,
-    /// The part of that sum that each limit does not judge, s.
+    /// Time to take off that sum for each limit, s: that of requests which the limit does not judge, less the time by which failed
+    /// ones count longer than they took.
     pub exempt_sum_s: [f64; LIMITS_MAX],
 }
 
@@ -92,7 +93,7 @@ impl Window {
         self.scheduled.saturating_sub(self.exempt[at])
     }
 
-    /// Sum of the response times that limit `at` judges, s.
+    /// Sum of the response times that limit `at` judges, s; one that failed counts with its timeout at least.
     #[must_use]
     pub fn subject_sum_s(&self, at: usize) -> f64 {
         (self.response_sum_s - self.exempt_sum_s[at]).max(0.0)

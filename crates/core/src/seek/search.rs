@@ -271,7 +271,7 @@ impl<'a> Search<'a> {
         self.goal.excess(counts).0
     }
 
-    /// Offers segments for as long as the budget lasts, and keeps the ledger.
+    /// Offers segments for as long as the budget lasts, and adds up their number, their time and the largest lag.
     pub fn offer(&mut self, segments: &[Segment], abort: Option<Abort>) -> Result<Trial, Stop> {
         let mut left_s = self.left_s();
         if left_s < self.window_s {

@@ -1,6 +1,6 @@
-//! Did the target stay the same while it was searched?
+//! Check that a target stays the same while it is searched.
 //!
-//! Check that a target stays the same. Its capacity under overload is known to a few percent after seconds; the line
+//! Its capacity under overload is known to a few percent after seconds; the line
 //! takes minutes. So the capacity is measured again: after the pilot, now and then between the blocks, and before a
 //! rate is certified. If it has changed, everything measured before belongs to another target, and the search starts
 //! over from there. A change of the latency but not of the capacity shows in the blocks: in a trend, in a step, or in far

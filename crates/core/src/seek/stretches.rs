@@ -276,7 +276,7 @@ impl Search<'_> {
         self.curve.drain(..old(&self.curve, CURVE_MAX));
     }
 
-    /// Time at which an order ends early: nearly all requests are late, and for longer than a backlog that comes and goes.
+    /// Condition that ends an order early: nearly all requests are late, and for longer than a backlog that comes and goes.
     fn nearly_all_late(&self, center: f64) -> Abort {
         let strictest = self.goal.limits.iter().map(Limit::allowed).fold(1.0, f64::min);
         let backlog_s = self.fit.map_or(self.block_s, |(_, limit)| self.backlog_s(limit, center));

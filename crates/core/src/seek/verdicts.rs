@@ -34,7 +34,7 @@ impl Search<'_> {
             let wide = |side: f64| fit.estimate_per_s * (1.0 + side * width);
             fit.interval_per_s = (low.min(wide(-1.0)), high.max(wide(1.0)));
         }
-        // Of a target that changed nobody knows which rates fail now.
+        // The rates that a changed target fails now are unknown.
         let (failing, broke) = if is_one { self.failing(fit.as_ref()) } else { (None, None) };
         Finding {
             verdict,

@@ -73,7 +73,7 @@ impl Marginal<'_> {
             return if noticed == 0 { 0.0 } else { NOTICED_NS as f64 };
         }
         // Of those that were noticed, all but `beyond` are at most this.
-        self.times.quantile_ns((noticed - beyond) as f64 / noticed as f64) as f64
+        self.times.at_rank_ns(noticed - beyond) as f64
     }
 }
 

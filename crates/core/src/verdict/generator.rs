@@ -316,13 +316,18 @@ fn cause(evidence: &Evidence<'_>) -> String {
         let explains_s = if worst > 0.0 { worst / 4e9 } else { f64::INFINITY };
         let least_s = (evidence.measured_s * SAID).min(explains_s);
         said += &format!("; {}", withheld(evidence, least_s));
-    } else {
-        said += &format!("; busy {:.0} %", evidence.health.busy * 100.0);
+    } else if let Some(own) = busy_percent(evidence) {
+        said += &format!("; busy {own:.0} %");
     }
     if evidence.health.stops > 0 {
         said += &format!("; stopped by a signal {} times", evidence.health.stops);
     }
     said
+}
+
+/// Returns the share of the time in which the generator was busy. CPU time is read at the end of a run: before that it is unknown.
+fn busy_percent(evidence: &Evidence<'_>) -> Option<f64> {
+    (evidence.health.busy > 0.0).then_some(evidence.health.busy * 100.0)
 }
 
 /// Returns the error of the percentiles: too high or, in a closed model, too low.
@@ -350,11 +355,12 @@ fn rate_effect(evidence: &Evidence<'_>, bounds: &Bounds) -> Option<String> {
     let (shown, fastest) = (evidence.rates.ok_per_s, bounds.ok_per_s[1]);
     let noticeable = fastest > shown * (1.0 + NOTICEABLE_SHARE);
     (shown > 0.0 && noticeable && evidence.measured_s >= SHORTEST_S).then(|| {
-        let own = evidence.health.busy * 100.0;
+        let own = busy_percent(evidence)
+            .map_or(String::new(), |own| format!(", which was {own:.0} % busy"));
         let times = fastest / shown;
         format!(
-            "a generator without delays may have completed up to {}: replies waited for plimsoll, \
-             which was {own:.0} % busy{}",
+            "a generator without delays may have completed up to {}: replies waited for \
+             plimsoll{own}{}",
             // 1,300 % more is hard to read as fourteen times.
             if bounds.leaves_open(shown) {
                 format!("{times:.1} times as many requests")

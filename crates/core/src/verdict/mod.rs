@@ -41,7 +41,7 @@ pub enum VerdictKind {
     BudgetTooSmall,
     /// The target did not stay the same while it was measured, or got better with load.
     Unstable,
-    /// The ledger do not balance: a defect of plimsoll.
+    /// The ledger does not balance: a defect of plimsoll.
     Void,
     /// Another tool measured the figures; plimsoll read them from a file and judges nothing of them.
     Imported,
@@ -148,9 +148,9 @@ pub struct Evidence<'a> {
 
 /// Share of the requests that may fail unless the user says otherwise.
 pub const MAX_FAILED: f64 = 0.5;
-/// A target that fails this many requests in a row, or keeps every client of a closed run waiting, and
+/// Requests that a silent target must lose before it has stopped serving; in a closed run, one for each client is enough.
 const STOPPED_REQUESTS: u64 = 10;
-/// for this share of the stretch, but not for less than a second, has stopped serving.
+/// Share of the stretch without a success from which a target is silent; at least 1 s.
 const STOPPED_SHARE: f64 = 0.05;
 
 impl<'a> Evidence<'a> {
@@ -202,7 +202,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         } else {
             "no request ended".to_owned()
         });
-        return Verdict::new(VerdictKind::TargetFailed, reasons);
+        if evidence.totals.counters.exhausted == 0 {
+            return Verdict::new(VerdictKind::TargetFailed, reasons);
+        }
+        // The target may never have been asked.
+        reasons.extend(generator::judge(evidence).limits);
+        return Verdict::new(VerdictKind::GeneratorLimited, reasons);
     }
     let generator = generator::judge(evidence);
     let bounds = Some(generator.bounds);
@@ -278,11 +283,11 @@ fn stopped_serving(evidence: &Evidence<'_>) -> Option<String> {
         return None;
     }
     let (ledger, all) = (&evidence.totals.ledger, evidence.totals.all_classes());
-    // Somebody stopped the wait for them. A target that takes long for everything may yet have answered.
+    // The user stopped the wait for them. A target that takes long for everything may yet have answered.
     let may_still_come = silent_s < all.response.max_ns() as f64 / 1e9;
     let waited_for = if may_still_come { 0 } else { ledger.unfinished };
     let lost = failed_since + waited_for;
-    // Fewer clients than that cannot lose so many while they wait. All of them have waited, for most of the silence, and
+    // Fewer clients than that cannot lose that many while they wait. All of them have waited, for most of the silence, and
     // most of what was lost was lost then: a target that never answers a share of its requests keeps few clients waiting too.
     let everybody_waits = evidence.clients.is_some_and(|clients| {
         let sum_s = |times: &Histogram| times.mean_ns() * times.count() as f64 / 1e9;

@@ -13,7 +13,7 @@ pub fn same_host_warning(evidence: &Evidence<'_>) -> Vec<String> {
     evidence.same_host.then(|| text.to_owned()).into_iter().collect()
 }
 
-/// All of them.
+/// Returns all warnings of a run.
 #[must_use]
 pub fn warnings(evidence: &Evidence<'_>) -> Vec<String> {
     let totals = evidence.totals;

@@ -61,11 +61,11 @@ pub struct Family {
 const STEPS: i32 = 240;
 /// Largest κ, with n in units of the smallest number of nodes.
 const KAPPA_MAX: f64 = 0.25;
-/// Limits of a queue, in mean service times: from this one,
+/// Smallest limit of a queue that is tried, in mean service times.
 const LIMIT_MIN: f64 = 1.02;
-/// each this much larger,
+/// Ratio of each limit to the one before.
 const LIMIT_STEP: f64 = 1.07;
-/// this many.
+/// Number of limits that are tried.
 const LIMITS: i32 = 70;
 /// Squared coefficients of variation of a queue whose service times are unknown.
 const VARIATIONS: [f64; 5] = [0.05, 0.5, 1.0, 2.0, 5.0];

@@ -129,7 +129,7 @@ fn what_came_before_a_reset_can_be_read_when_a_send_has_failed() {
         net.send(0, b"ping").unwrap();
         peer.write_all(b"answer").unwrap();
         if is_taken {
-            // A wait on the only connection has taken the bytes, and nobody has asked for them.
+            // A wait on the only connection has taken the bytes, and they were not asked for.
             net.wait(now_ns() + SECOND_NS, WaitMode::Sleep);
             assert!(is_waited_for_alone(&net) && net.lone.taken.is_some());
         }
@@ -147,6 +147,32 @@ fn what_came_before_a_reset_can_be_read_when_a_send_has_failed() {
         assert_eq!(pieces.concat(), b"answer", "taken by a wait: {is_taken}");
         assert_eq!(net.unread(7, &mut buffer), 0, "there is no such connection");
     }
+}
+
+/// A reply that ends with its connection is whole after a close, and cut by a reset.
+#[test]
+fn a_reset_behind_a_full_buffer_is_no_close() {
+    let (mut net, mut peer) = alone();
+    net.send(0, b"ping").unwrap();
+    peer.write_all(&[7; LONE_BYTES]).unwrap();
+    net.wait(now_ns() + SECOND_NS, WaitMode::Sleep);
+    // A socket that is closed with bytes that were not read is reset.
+    drop(peer);
+    std::thread::sleep(Duration::from_millis(50));
+    let mut buffer = vec![0; 2 * LONE_BYTES];
+    let (end_ns, mut received) = (now_ns() + 5 * SECOND_NS, 0);
+    loop {
+        assert!(now_ns() < end_ns, "the reset does not come");
+        match net.next(&mut buffer) {
+            Some((0, Completion::Received(count))) => received += count,
+            None => net.wait(now_ns() + SECOND_NS, WaitMode::Sleep),
+            other => {
+                assert_eq!(other, Some((0, Completion::Failed(NetError::Reset))));
+                break;
+            }
+        }
+    }
+    assert_eq!(received, LONE_BYTES);
 }
 
 #[test]

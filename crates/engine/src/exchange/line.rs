@@ -28,7 +28,7 @@ impl Line {
         self.session.is_some()
     }
 
-    /// Time at which something that begins now is over time, ns.
+    /// Deadline of something that begins now, ns.
     pub fn until_ns(&self) -> u64 {
         now_ns().saturating_add(self.timeout.as_nanos() as u64)
     }

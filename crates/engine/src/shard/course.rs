@@ -127,7 +127,7 @@ impl Course {
         self.stopped_ns.is_some_and(|at_ns| now_ns >= at_ns + STOP_GRACE_NS)
     }
 
-    /// Until when requests that were due in time are sent, ns. In an open model those that waited for a
+    /// Time until which requests that were due in time are sent, ns. In an open model those that waited for a
     /// connection at the end are the ones that a slow target delayed most: they are still asked, as long as
     /// a timeout lasts, so that their waiting is measured. A user who stops a run does not want to wait for them.
     pub fn backlog_until_ns(&self) -> u64 {
@@ -137,18 +137,18 @@ impl Course {
         self.end_ns.saturating_add(self.timeouts.request_ns)
     }
 
-    /// Time at which a connection that is asked for now is over time, ns.
+    /// Deadline of a connection that is asked for now, ns.
     pub fn connect_by_ns(&self, now_ns: u64) -> u64 {
         self.deadline_ns(now_ns, self.timeouts.connect_ns)
     }
 
-    /// Time at which a request that is sent now is over time, ns.
+    /// Deadline of a request that is sent now, ns.
     #[inline]
     pub fn reply_by_ns(&self, now_ns: u64) -> u64 {
         self.deadline_ns(now_ns, self.timeouts.request_ns)
     }
 
-    /// Time at which something that begins now is over time, ns. An activity that begins after the end has no more than a second
+    /// Deadline of something that begins now, ns. An activity that begins after the end has no more than a second
     /// above the time of what began before it: the run must come to its end, and since all of it was due before
     /// the end, a timeout still counts at least its limit.
     #[inline]
@@ -167,7 +167,7 @@ impl Course {
         self.end_ns.saturating_add(longest_ns).saturating_add(SECOND_NS)
     }
 
-    /// Until when arrivals may be walked that were never sent, ns.
+    /// Returns true if the one-by-one count of arrivals that were never sent, which began at `since_ns`, has to end.
     pub fn is_late_for_the_end(&self, now_ns: u64, since_ns: u64) -> bool {
         let limit_ns =
             self.end_ns.saturating_add(self.timeouts.request_ns).saturating_add(SECOND_NS);

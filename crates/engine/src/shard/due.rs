@@ -116,6 +116,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     fn begin(&mut self, mut due: Due, key: u32, now_ns: u64) {
         let tag = self.flights.take_slot();
         let Some(what) = self.ask(due, key, tag, now_ns) else { return };
+        let target = self.connections.get(key).target();
         let request = &self.flights.get(tag).request;
         let key = self.connections.better_for(key, request, &self.protocol);
         if let Some(due_ns) = self.sessions.due_ns() {
@@ -123,7 +124,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         }
         let measured = self.books.is_measured(due.intended_ns, due.client);
         let times = Times { intended_ns: due.intended_ns, sent_ns: now_ns, done_ns: 0 };
-        self.flights.get_mut(tag).begin(what, due.client, key, times, measured);
+        self.flights.get_mut(tag).begin(what, due.client, (key, target), times, measured);
         let connection = self.connections.get(key);
         let could_ask_ns = self.agenda.could_ask_ns(due);
         // Behind slots it is the queue that requests wait in, unless a slot was free and no connection was.

@@ -12,6 +12,8 @@ pub(super) struct Flight<P: Protocol> {
     pub what: Submission,
     pub client: u32,
     pub connection: u32,
+    /// The target that it was written for.
+    pub target: u32,
     pub times: Times,
     /// True if the connection had carried a request before this one.
     pub on_kept_connection: bool,
@@ -36,13 +38,13 @@ impl<P: Protocol> Flight<P> {
         &mut self,
         what: Submission,
         client: u32,
-        connection: u32,
+        (connection, target): (u32, u32),
         times: Times,
         measured: bool,
     ) {
         self.what = what;
         self.client = client;
-        self.connection = connection;
+        (self.connection, self.target) = (connection, target);
         self.times = times;
         self.on_kept_connection = false;
         self.retried = false;
@@ -97,6 +99,7 @@ impl<P: Protocol> Flights<P> {
             what: Submission::default(),
             client: 0,
             connection: 0,
+            target: 0,
             times: Times::default(),
             on_kept_connection: false,
             retried: false,

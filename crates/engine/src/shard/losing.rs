@@ -16,7 +16,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Closes a connection on which nothing is in flight.
     pub(super) fn close_in_order(&mut self, key: u32) {
         self.line.say_goodbye(key);
-        // More requests than the reply's own may have been under way on a multiplexed connection.
+        // More requests than the reply's own may have been in flight on a multiplexed connection.
         self.lose(key, Failure::Reset, "the connection was closed");
     }
 
@@ -88,7 +88,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         for _ in 0..self.connections.again().len() {
             let Some(tag) = self.connections.again().pop() else { break };
             let flight = self.flights.get(tag);
-            let key = self.connections.pick_again(flight.client, flight.lost_on, &self.protocol);
+            let (client, lost_on) = (flight.client, flight.lost_on);
+            let is_bound = self.plan.targets.len() > 1 && self.protocol.names_target();
+            let target = is_bound.then_some(flight.target);
+            let key = self.connections.pick_again(client, (lost_on, target), &self.protocol);
             let Some(key) = key else {
                 self.connections.again().put_back(tag);
                 continue;

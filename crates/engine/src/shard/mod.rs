@@ -14,7 +14,7 @@
 //! Parts do not know each other. The shard takes a request from one to the next: `due` lets it begin, `sending` encodes and
 //! sends it, `receiving` decodes what comes back, `settling` ends it; `opening`, `securing` and `losing` are about
 //! connections that come and go, `unserved` and `ending` about the end of the run. The invariants of a part stand above it and
-//! is asserted there; what must hold between parts is in `audit`. Nothing on the walk allocates, locks or formats.
+//! are asserted there; what must hold between parts is in `audit`. Nothing on the walk allocates, locks or formats.
 
 mod agenda;
 mod books;
@@ -317,7 +317,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             }
         }
         self.line.return_buffer(buffer);
-        // Where one connection carries all that is under way, one completion may be the answers to all of it; of several,
+        // Where one connection carries all that is in flight, one completion may be the answers to all of it; of several,
         // each may have something to be gathered.
         let ended = self.books.completed() - ended_before;
         self.last_batch = if self.connections.len() == 1 { ended.max(taken) } else { taken };

@@ -111,7 +111,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
             Fed::GoesOn => self.serve_waiting(key),
             Fed::LastReply => self.close_in_order(key),
             Fed::Broken(fault) => {
-                // The peer is told why, if it still listens.
+                // The peer gets the reason, if it still listens.
                 let _ = self.line.write(key, &acks);
                 self.lose(key, fault.failure(), fault);
                 if let Fault::Refused(why) = fault {

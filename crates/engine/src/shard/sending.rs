@@ -17,6 +17,10 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     /// Encodes a request on an open connection and hands it to the network.
     pub(super) fn submit(&mut self, key: u32, tag: u32, now_ns: u64) {
         let connection = self.connections.get_mut(key);
+        debug_assert!(
+            !self.protocol.names_target() || connection.target() == self.flights.get(tag).target,
+            "a request that names one target goes to another"
+        );
         let Some(codec) = connection.codec_mut() else { return };
         let flight = self.flights.get_mut(tag);
         let (place, out) = self.line.draft(key);

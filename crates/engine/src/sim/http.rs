@@ -114,7 +114,7 @@ pub enum Fate {
 pub struct Seen {
     /// Method and path, as in the request line.
     pub request: String,
-    /// On which connection.
+    /// Number of the connection that it came on.
     pub connection: u64,
     /// Number of requests that this connection had carried before.
     pub prior: u32,
@@ -131,7 +131,7 @@ pub struct Knock {
     pub address: SocketAddr,
     /// Time of the arrival, ns.
     pub at_ns: u64,
-    /// Outcome of the request.
+    /// Outcome of the attempt.
     pub arrival: Arrival,
 }
 

@@ -45,12 +45,12 @@ pub enum Act {
 pub enum Arrival {
     /// It is up after a time.
     Accepted {
-        /// From now on the client's clock, ns.
+        /// Time until then, ns on the client's clock.
         after_ns: u64,
     },
     /// It fails after a time.
     Failed {
-        /// From now on the client's clock, ns.
+        /// Time until then, ns on the client's clock.
         after_ns: u64,
         /// The error.
         error: NetError,

@@ -41,7 +41,7 @@ fn of_itself(name: &str, change: impl FnOnce(&mut CertificateParams)) -> (String
     (certificate.pem(), (certificate.der().clone(), key_of(&key)))
 }
 
-/// What comes of a handshake with `host`, whose server shows this certificate.
+/// Outcome of a handshake with `host`, whose server shows this certificate.
 fn meet(shown: &Shown, pem: &str, trust: Trust, host: &str) -> Result<(), TlsRefusal> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ca.crt");

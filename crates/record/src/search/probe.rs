@@ -1,4 +1,4 @@
-//! Fate of words planted at known distances.
+//! Probes of edit distances, by words that are planted at known distances.
 
 use serde::{Deserialize, Serialize};
 

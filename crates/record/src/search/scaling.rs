@@ -2,7 +2,7 @@
 
 use super::Cell;
 
-/// One column of a table: how the rate grows with users, and where it stops to.
+/// One column of a table: how the rate grows with users, and where it stops growing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scaling {
     /// Users and X(N) / X(1), where there is a rate for both.

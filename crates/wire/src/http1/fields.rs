@@ -34,7 +34,7 @@ pub(crate) struct Fields {
     pub(super) keep_alive: bool,
 }
 
-/// The sum of all `Content-Length` lines.
+/// The length that all `Content-Length` lines of a head give together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Length {
     #[default]
@@ -44,7 +44,7 @@ pub(crate) enum Length {
     Bad(&'static str),
 }
 
-/// The sum of all `Transfer-Encoding` lines.
+/// The codings that all `Transfer-Encoding` lines of a head give together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Transfer {
     /// Some coding other than `identity` was named.

@@ -59,7 +59,7 @@ pub(super) enum Place {
     Dead,
 }
 
-/// The use of a DATA frame.
+/// A DATA frame that is being read: its stream, and the bytes of body and padding that are still to come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) id: u32,
@@ -393,7 +393,7 @@ impl Conn {
             kind::SETTINGS | kind::PING | kind::GOAWAY | kind::CONTINUATION => {}
             kind::WINDOW_UPDATE if head.id == 0 => {}
             kind::WINDOW_UPDATE => self.check_id(head.id)?,
-            // PRIORITY means nothing to a client, and unknown kinds to nobody.
+            // PRIORITY and unknown kinds mean nothing to a client.
             _ => {
                 self.place = Place::Skip(head.length);
                 return Ok(None);

@@ -22,7 +22,7 @@ pub(super) struct Stream {
     pub(super) truncated: bool,
     pub(super) status: u16,
     pub(super) encoding: Encoding,
-    /// Length of the body says it.
+    /// Length that the body must have, bytes: 0 where a reply has none; `None` if the head does not declare it.
     pub(super) length: Option<u64>,
     pub(super) body_bytes: u64,
     /// Bytes received since the peer was last given more room.

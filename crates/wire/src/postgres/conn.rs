@@ -51,6 +51,8 @@ struct InFlight {
     /// Statements that it has the server parse and that are not answered.
     parses: u32,
     copies: bool,
+    /// True if it executes prepared statements.
+    is_prepared: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +151,7 @@ impl Conn {
         let to = if self.is_ready() { out } else { &mut held };
         let mut parses = 0;
         for &index in &request.statements {
-            // One that nobody has is left to the server, whose error names it.
+            // An unknown one is left to the server, whose error names it.
             let Some(statement) = statements.get(index as usize) else { continue };
             if self.mark(index) {
                 statement.parse(index, to);
@@ -159,10 +161,11 @@ impl Conn {
         }
         to.extend_from_slice(&request.messages);
         self.held = held;
-        self.in_flight.push_back(InFlight { tag, parses, copies: request.copies });
+        let is_prepared = !request.statements.is_empty();
+        self.in_flight.push_back(InFlight { tag, parses, copies: request.copies, is_prepared });
     }
 
-    /// Notes that a statement is prepared; whether it was not before.
+    /// Notes that a statement is prepared. Returns true if it was not before.
     fn mark(&mut self, index: u32) -> bool {
         let (word, bit) = (index as usize / 64, 1u64 << (index % 64));
         if self.prepared.len() <= word {
@@ -350,15 +353,23 @@ impl Conn {
                 self.growing.tag_len = memchr::memchr(0, tag).unwrap_or(tag.len());
             }
             // The server waits for rows that this request does not have.
-            (b'G', _) if self.in_flight.front().is_some_and(|asked| !asked.copies) => {
-                message(out, b'f', |out| {
-                    out.extend_from_slice(b"no rows come with this request\0")
-                });
-                return Ok(Some(Step::Progress(at)));
-            }
+            (b'G', _) => return Ok(self.refuse_rows(out).then_some(Step::Progress(at))),
             _ => {}
         }
         Ok(None)
+    }
+
+    /// The server waits for rows. Returns true if the request has none; `out` then refuses them.
+    fn refuse_rows(&self, out: &mut Vec<u8>) -> bool {
+        let Some(asked) = self.in_flight.front().filter(|asked| !asked.copies) else {
+            return false;
+        };
+        message(out, b'f', |out| out.extend_from_slice(b"no rows come with this request\0"));
+        // While it waited for rows, the server passed over the Sync of a prepared statement. Now it waits for one.
+        if asked.is_prepared {
+            message(out, b'S', |_| {});
+        }
+        true
     }
 
     /// The server has nothing left to say: a reply is complete, or the login.
@@ -391,7 +402,7 @@ impl Conn {
             return Ok(None);
         }
         let why = refusal(error.code());
-        // The server closes after such an error and is never ready again: who asked first is told why.
+        // The server closes after such an error and is never ready again: the first request in flight gets it as its reply.
         match self.in_flight.pop_front() {
             Some(InFlight { tag, .. }) => {
                 self.stage = Stage::Dead;

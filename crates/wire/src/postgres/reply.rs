@@ -74,7 +74,7 @@ impl<'a> ServerError<'a> {
         self.field(b'C').unwrap_or_default()
     }
 
-    /// The way bad it is: `ERROR`, `FATAL` or `PANIC`, in English where the server is of version 9.6 or later.
+    /// Severity: `ERROR`, `FATAL` or `PANIC`, in English where the server is of version 9.6 or later.
     #[must_use]
     pub fn severity(&self) -> &'a [u8] {
         self.field(b'V').or_else(|| self.field(b'S')).unwrap_or_default()

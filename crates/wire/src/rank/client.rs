@@ -42,8 +42,15 @@ impl Conn {
     pub(super) fn capacity(&self, depth: u32) -> u32 {
         match self.place {
             Place::Dead => 0,
-            _ => depth.max(1).saturating_sub(self.in_flight.len() as u32),
+            // A request is in flight until the last byte of its reply.
+            Place::Payload { .. } => self.room(depth).saturating_sub(1),
+            Place::Header | Place::Between => self.room(depth),
         }
+    }
+
+    /// Number of requests that it takes beside those to which no reply has begun.
+    fn room(&self, depth: u32) -> u32 {
+        depth.max(1).saturating_sub(self.in_flight.len() as u32)
     }
 
     /// A request was sent: a reply to it comes some time.

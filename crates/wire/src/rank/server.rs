@@ -62,7 +62,7 @@ impl RequestReader {
             used = (REQUEST_HEADER_BYTES - self.filled).min(input.len());
             self.header[self.filled..self.filled + used].copy_from_slice(&input[..used]);
             self.filled += used;
-            // A wrong kind is told at its last byte, so that nobody waits for the rest of a frame.
+            // A wrong kind is reported at its last byte, without a wait for the rest of the frame.
             if self.filled >= 4 && self.header[..4] != KIND_RANK.to_be_bytes() {
                 return Err(FrameError::Kind(RequestHeader::decode(&self.header).kind));
             }

@@ -10,7 +10,7 @@ pub const MAX_ID_BYTES: usize = 65_536;
 /// The most of an id that a message quotes.
 const QUOTED_CHARS: usize = 100;
 
-/// The location of a document, besides its name.
+/// The part of an id that can decide about the location instead of the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope<'a> {
     /// Nothing: the hash of the name does.

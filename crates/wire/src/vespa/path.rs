@@ -8,8 +8,8 @@ use std::fmt::{self, Display, Formatter};
 /// The collection of all documents.
 pub const ROOT_PATH: &str = "/document/v1/";
 
-/// Characters that are not encoded in a path. `+` is: servers read it as a space. So is `/`, so that
-/// the name is one segment and no proxy can take a part of it for a step upwards.
+/// Characters that are encoded in a path: all but letters, digits and `-._~`. `+` is, because servers read it as
+/// a space, and `/`, so that the name is one segment and no proxy can take a part of it for a step upwards.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The object of a path.

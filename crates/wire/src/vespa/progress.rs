@@ -43,7 +43,7 @@ pub enum ProgressError {
     Token {
         /// The token, shortened.
         token: String,
-        /// The error of the token.
+        /// Reason why it cannot be read.
         reason: String,
     },
     /// The token is of a visit with an explicit list of buckets, or was changed.

@@ -40,7 +40,7 @@ impl Calls {
         (self.places.len() - self.free.len()) as u32
     }
 
-    /// A call begins; its handle.
+    /// Begins a call and returns its handle.
     #[inline]
     pub fn begin(&mut self, tag: u32) -> i64 {
         let index = match self.free.pop() {
@@ -58,7 +58,7 @@ impl Calls {
         i64::from(place.turn) << 32 | i64::from(index)
     }
 
-    /// An answer has come.
+    /// Ends the call with this handle, because its answer has come. Returns the owner of the answer.
     #[inline]
     pub fn end(&mut self, handle: i64) -> Asked {
         let (turn, index) = ((handle >> 32) as u32, handle as u32);
@@ -76,7 +76,7 @@ impl Calls {
         Asked::Never
     }
 
-    /// A call is given up: its answer will be dropped. Whether the connection can go on.
+    /// Gives up a call, whose answer will be dropped. Returns whether the connection can go on.
     pub fn give_up(&mut self, tag: u32) -> bool {
         let is_it = |place: &Place| place.is_taken && place.tag == tag;
         if let Some(index) = self.places.iter().position(is_it) {

@@ -170,7 +170,7 @@ impl Conn {
         self.hold = Hold::default();
     }
 
-    /// Keeps what there is of a message that is split over reads. How many bytes of the input it ended behind.
+    /// Keeps what there is of a message that is split over reads. Returns the bytes of the input up to its end, once it is whole.
     #[cold]
     fn collect(
         &mut self,

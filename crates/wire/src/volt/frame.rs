@@ -1,4 +1,4 @@
-//! End of a message: four bytes that say how many follow.
+//! Framing of messages: four bytes in front of each, with the number of bytes that follow.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ pub const MESSAGE_BYTES_MAX: u32 = 50 << 20;
 #[error("a message of {0} bytes; from 1 to {most} are possible", most = MESSAGE_BYTES_MAX)]
 pub struct FrameError(pub i32);
 
-/// Number of bytes from that the front of `input` are the first message, with its length, once it is whole; the
+/// Returns the length of the first message of `input`, bytes, its length field included; `None` until it is whole. The
 /// message itself begins behind [`FRAME_HEAD_BYTES`].
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub fn frame_length(input: &[u8]) -> Result<Option<usize>, FrameError> {
     }
 }
 
-/// Time that the first message is by its own words, with its length; `None` as long as that is not there.
+/// Returns the length that the first message declares, bytes, its length field included; `None` until that field is there.
 #[inline]
 pub(super) fn declared_bytes(input: &[u8], most: u32) -> Result<Option<usize>, FrameError> {
     let Some(head) = input.first_chunk::<FRAME_HEAD_BYTES>() else { return Ok(None) };

@@ -122,7 +122,7 @@ pub enum DecodeError {
     /// A count or a length that nothing can have.
     #[error("a count or a length of {0}")]
     Length(i32),
-    /// Texts are UTF-8.
+    /// A text that is not UTF-8.
     #[error("a text that is not UTF-8")]
     Utf8,
     /// A text that must not be null is.

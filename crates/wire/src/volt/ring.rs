@@ -14,7 +14,7 @@ pub struct Ring {
     tokens: Vec<i32>,
     /// The owner of each.
     partitions: Vec<i32>,
-    /// By how many bits a hash is shifted to its token, where all tokens are as far apart.
+    /// Number of bits by which a hash is shifted to the index of its token, if all tokens are equally far apart.
     shift: Option<u32>,
 }
 

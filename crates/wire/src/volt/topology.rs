@@ -40,7 +40,7 @@ impl Topology {
         for row in sites.rows() {
             let row = row?;
             let partition = row.long(partition).and_then(|number| i32::try_from(number).ok());
-            // `host:site`; a partition without a leader for the moment has none to be told.
+            // `host:site`; a partition without a leader for the moment is left out.
             let host = row.text(leader).and_then(|leader| leader.split(':').next()?.parse().ok());
             if let (Some(partition), Some(host)) = (partition, host) {
                 leaders.push((partition, host));

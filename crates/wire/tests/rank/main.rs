@@ -270,3 +270,16 @@ proptest! {
         let _ = requests(&mut RequestReader::new(512), pieces(&bytes, &cuts));
     }
 }
+
+/// The next request goes out when the last byte of a reply is there, and not while it arrives.
+#[test]
+fn a_connection_is_taken_until_the_last_byte_of_a_reply() {
+    let protocol = Rank::default();
+    let mut conn = asking(&protocol, &[7], false);
+    let (_, bytes) = response(7, b"payload");
+    let (half, rest) = bytes.split_at(bytes.len() - 3);
+    assert!(replies(&protocol, &mut conn, [half]).unwrap().is_empty());
+    assert_eq!(protocol.capacity(&conn), 0);
+    assert_eq!(replies(&protocol, &mut conn, [rest]).unwrap().len(), 1);
+    assert_eq!(protocol.capacity(&conn), 1);
+}

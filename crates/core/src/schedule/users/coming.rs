@@ -127,8 +127,8 @@ impl Coming {
     }
 }
 
-/// Time at which the user at `place` of a stretch arrives, ns after the stretch's start. `share` is the part of the stretch's users
-/// users who arrived earlier, if that differs from `place` of all.
+/// Time at which the user at `place` of a stretch arrives, ns after the stretch's start. `share` is the part of its
+/// users that arrived earlier, if that differs from `place` of all.
 fn offset_ns(stretch: &Stretch, place: u64, share: Option<f64>) -> u64 {
     let duration = stretch.duration_ns as f64;
     let within = |part: f64| ((part * duration).round() as u64).min(stretch.duration_ns);

@@ -229,7 +229,7 @@ impl UserSchedule {
             Source::Coming(coming) => coming.upcoming().map(|arrival| arrival.at_ns),
             Source::Seats { .. } => None,
         };
-        // Who is there goes before who comes at the same moment.
+        // Users who are there go before those who come at the same moment.
         let new = coming.is_some_and(|at_ns| waiting.is_none_or(|due_ns| at_ns < due_ns));
         let due_ns = if new { coming } else { waiting };
         match due_ns.filter(|&due_ns| due_ns < self.end_ns) {
@@ -261,7 +261,7 @@ impl UserSchedule {
         Next::Send { intended_ns, client }
     }
 
-    /// Returns the answer if no further request will be due before the end, as far as is known now.
+    /// Returns the next event at a moment at which no user waits to ask before the end.
     fn nobody_waits(&self, now_ns: u64) -> Next {
         if now_ns >= self.end_ns {
             return Next::Done;

@@ -70,7 +70,7 @@ pub enum UserStep {
         /// Users per second of the first level; 0 with ramps begins with a ramp to one increment.
         from_per_s: f64,
     },
-    /// A number of users at the same time: who leaves is replaced (`constantConcurrentUsers`).
+    /// A number of users at the same time: a user who leaves is replaced (`constantConcurrentUsers`).
     Concurrent {
         /// Their number.
         users: u32,

@@ -27,7 +27,7 @@ pub(super) struct Change {
 impl Seats {
     pub fn new(profile: &UserProfile, slice: Slice, start_ns: u64) -> Self {
         let mut levels = profile.levels();
-        // After the last step nobody is replaced any more.
+        // After the last step no user is replaced any more.
         let end_ns = profile.own_duration_ns();
         levels.push(Level { start_ns: end_ns, duration_ns: 0, from: 0, to: 0 });
         let mut seats =

@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         self.words.get(self.at).map_or(self.end, |word| word.column)
     }
 
-    /// The next word in small letters, if it is one of these.
+    /// Takes the next word if it is one of these, in any case, and returns true then.
     fn take(&mut self, names: &[&str]) -> bool {
         let is = self
             .words

@@ -1,4 +1,4 @@
-//! The way others search, on the same plants: for comparison, and for who wants their number.
+//! Search methods of other tools, on the same plants: for comparison, and for users who want their number.
 //!
 //! The algorithms are rewritten from their descriptions. All have in common: one trial a rate, a decision
 //! by what that trial showed, and no interval.

@@ -149,6 +149,14 @@ fn what_ran_out_on_this_machine_is_not_the_targets() {
     assert_eq!(kind(&Evidence::of(&totals)), VerdictKind::TargetFailed);
     totals.counters.exhausted = 900;
     assert_eq!(kind(&Evidence::of(&totals)), VerdictKind::GeneratorLimited);
+    // Also if none of them came to the target.
+    let mut none = run(1000, MS, 1000, 0);
+    (none.ledger.ok, none.ledger.failed.connect) = (0, 1000);
+    none.classes[0].response.clear();
+    none.counters.exhausted = 1000;
+    let verdict = judge(&Evidence::of(&none));
+    assert_eq!(verdict.kind, VerdictKind::GeneratorLimited);
+    assert!(verdict.reasons.join("; ").contains("ulimit"), "{:?}", verdict.reasons);
     let health = Health { suspended_s: 60.0, ..Health::default() };
     let good = run(1000, MS, 1000, 0);
     assert_eq!(kind(&Evidence { health, ..Evidence::of(&good) }), VerdictKind::GeneratorLimited);

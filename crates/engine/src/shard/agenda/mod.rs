@@ -1,6 +1,6 @@
 //! The agenda of a shard: what is due, who waits to be let in, and who rests.
 //!
-//! Invariants: each request that the schedule has given is in the ledger or waits in the managed queue; each what has
+//! Invariants: each request that the schedule has given is in the ledger or waits in the managed queue; each that has
 //! entered the queue has left it or is in it; nothing is due once the schedule is done.
 
 mod resting;
@@ -247,7 +247,7 @@ impl Agenda {
         self.schedule.somebody_is_there()
     }
 
-    /// Until when the arrivals that were made stand for, ns.
+    /// End of the time that the arrivals of a run with a number of requests stand for, ns; `None` if only the last reply ends it.
     pub fn spans_until_ns(&self) -> Option<u64> {
         self.schedule.spans_until_ns()
     }

@@ -76,7 +76,7 @@ pub(super) struct Books {
     clients: Clients,
     /// Counts by when requests were due, if requested.
     windows: Option<Arc<WindowCounts>>,
-    /// The way it stands, for its gauge.
+    /// Counts of the shard up to now, for its gauge.
     standing: Reading,
     gauge: Option<Arc<Gauge>>,
     marks: Marks,
@@ -127,6 +127,8 @@ impl Books {
         self.start_ns = course.start_ns();
         self.measured_from_ns = course.measured_from_ns();
         self.last_ended_ns = self.start_ns;
+        // Without any success the target has been silent since the start, and not since the machine runs.
+        self.last_success = (self.start_ns, 0);
         if let Some(windows) = &self.windows {
             windows.start(self.start_ns);
         }

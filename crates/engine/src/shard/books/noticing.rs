@@ -72,6 +72,8 @@ impl Noticing {
         let (ended_before, longest_before_ns) =
             std::mem::replace(&mut self.before, (ended, longest_ns));
         if is_first {
+            // Before the first look there was none: the gap up to it is the time since the machine started.
+            self.before = (ended, 0);
             return [Kept::default(); 2];
         }
         // A stop is known when its end has been delivered, to whichever thread: by then this one may have taken what came
@@ -167,6 +169,18 @@ mod tests {
         let [now, before] = noticing.read(late_ns, signs(250_000, 1), 12);
         assert_eq!(now, Kept { ns: 50 * MILLISECOND_NS, requests: 2 });
         assert_eq!((before.requests, noticing.stopped_ns()), (7, 50 * MILLISECOND_NS));
+    }
+
+    #[test]
+    fn a_stop_right_after_the_first_look_is_no_longer_than_the_time_since_it() {
+        let mut noticing = Noticing::default();
+        let signs = |stops| VitalSigns { stops, ..Default::default() };
+        let first_ns = 1_000_000 * 1_000_000_000;
+        for (now_ns, stops) in [(first_ns, 0), (first_ns + EVERY_NS, 1)] {
+            assert!(noticing.look(now_ns));
+            noticing.read(now_ns, signs(stops), 1);
+        }
+        assert_eq!(noticing.stopped_ns(), EVERY_NS);
     }
 
     #[test]

@@ -24,7 +24,7 @@ const AT_ONCE_MAX: u32 = 64;
 const PATIENCE: u64 = 5;
 /// The most of that time, ns.
 const PATIENCE_MAX_NS: u64 = 2_000_000_000;
-/// One in how many parts an opening counts for among the last ones if it took longer than they did.
+/// Weight of an opening in the mean of the last ones if it took longer than they did: one part in this many.
 const LONGER_COUNTS_ONE_IN: u64 = 8;
 /// The same for one that was quicker: in between, single connections are replaced, which takes no time.
 const QUICKER_COUNTS_ONE_IN: u64 = 32;

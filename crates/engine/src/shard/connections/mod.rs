@@ -293,9 +293,14 @@ impl<P: Protocol> Connections<P> {
         self.again.is_due()
     }
 
-    /// A connection for a request that is sent again. One that was lost goes on its own connection, opened again: others
-    /// that are open may be as dead as the one that it was lost on.
-    pub fn pick_again(&mut self, client: u32, lost_on: u32, protocol: &P) -> Option<u32> {
+    /// A connection for a request that is sent again; `target`: the only one that may take it, if it names one of several. One that
+    /// was lost goes on its own connection, opened again: others that are open may be as dead as the one that it was lost on.
+    pub fn pick_again(
+        &mut self,
+        client: u32,
+        (lost_on, target): (u32, Option<u32>),
+        protocol: &P,
+    ) -> Option<u32> {
         if !self.dedicated && lost_on != NOWHERE {
             match self.get(lost_on).state() {
                 State::Closed => {
@@ -308,7 +313,27 @@ impl<P: Protocol> Connections<P> {
                 State::Open | State::Resting => {}
             }
         }
-        self.has_idle(protocol).then(|| self.pick(client)).flatten()
+        match target.filter(|_| !self.dedicated) {
+            Some(target) => self.pick_of(target, protocol),
+            None => self.has_idle(protocol).then(|| self.pick(client)).flatten(),
+        }
+    }
+
+    /// A connection to one target, an open one before one that must be opened.
+    fn pick_of(&mut self, target: u32, protocol: &P) -> Option<u32> {
+        let leads_there = |key: &u32| {
+            let connection = self.get(*key);
+            connection.target() == target && connection.opening_for().is_none()
+        };
+        let is_good = |key: &u32| leads_there(key) && self.has_room(*key, protocol);
+        let open = self.idle_open.iter().find(is_good);
+        let closed = || self.idle_closed.iter().chain(self.spare.iter()).find(leads_there);
+        let key = open.or_else(closed)?;
+        self.unqueue(key);
+        if self.get(key).state() == State::Closed {
+            self.growth.opens_again();
+        }
+        Some(key)
     }
 
     /// Returns true if there are connections that have not been needed yet or are not any more, or some that are to be replaced.

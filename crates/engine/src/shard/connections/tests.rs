@@ -5,6 +5,7 @@ use plimsoll_core::recorder::Times;
 use plimsoll_core::schedule::{Arrivals, LoadModel};
 use plimsoll_wire::http1::Http1;
 use plimsoll_wire::{Event, Submission};
+use std::sync::Arc;
 
 /// Connections of an open load, `warm` of them from the beginning.
 fn shared(connections: u32, warm: u32) -> Connections<Http1> {
@@ -33,7 +34,7 @@ fn begin(all: &mut Connections<Http1>, flights: &mut Flights<Http1>) -> (u32, u3
     let http = Http1::default();
     assert!(all.has_idle(&http));
     let (key, tag) = (all.pick(0).unwrap(), flights.take_slot());
-    flights.get_mut(tag).begin(Submission::default(), 0, key, Times::default(), true);
+    flights.get_mut(tag).begin(Submission::default(), 0, (key, 0), Times::default(), true);
     if all.get(key).is_open() {
         let codec = all.get_mut(key).codec_mut().unwrap();
         http.submit(codec, &flights.get(tag).request, tag, &mut Vec::new());
@@ -105,12 +106,34 @@ fn a_request_that_was_lost_goes_again_on_its_own_connection() {
     all.pick(0);
     all.get_mut(0).lose(1);
     all.give_back(0);
-    assert_eq!(all.pick_again(0, 0, &http), Some(0), "closed, and to be opened anew");
+    assert_eq!(all.pick_again(0, (0, None), &http), Some(0), "closed, and to be opened anew");
     all.get_mut(0).begin_handshake();
-    assert_eq!(all.pick_again(0, 0, &http), None, "it is being opened");
+    assert_eq!(all.pick_again(0, (0, None), &http), None, "it is being opened");
     all.get_mut(0).rest();
-    assert_eq!(all.pick_again(0, 0, &http), Some(1), "it pauses: another one");
-    assert_eq!(all.pick_again(0, NOWHERE, &http), None, "none is left");
+    assert_eq!(all.pick_again(0, (0, None), &http), Some(1), "it pauses: another one");
+    assert_eq!(all.pick_again(0, (NOWHERE, None), &http), None, "none is left");
+}
+
+/// A request of HTTP names its host: another target would answer for a host that is not its own.
+#[test]
+fn a_request_that_names_its_target_goes_again_to_no_other() {
+    let mut plan = closed_plan(4, SECOND_NS);
+    plan.model = LoadModel::Open { rate_per_s: 1.0, arrivals: Arrivals::Uniform };
+    plan.targets = Arc::new([&plan.targets[..], &plan.targets[..]].concat());
+    let (mut all, http) = (Connections::<Http1>::new(&plan, 0, false), Http1::default());
+    (0..4).for_each(|key| all.give_back(key));
+    open_all(&mut all);
+    let of_second = |all: &mut Connections<Http1>| all.pick_again(0, (NOWHERE, Some(1)), &http);
+    assert_eq!([0, 1, 2, 3].map(|key| all.get(key).target()), [0, 1, 0, 1]);
+    assert_eq!(
+        (of_second(&mut all), of_second(&mut all), of_second(&mut all)),
+        (Some(1), Some(3), None)
+    );
+    // A closed one is opened for it.
+    all.get_mut(3).lose(1);
+    all.give_back(3);
+    assert_eq!((of_second(&mut all), of_second(&mut all)), (Some(3), None));
+    assert_eq!((all.pick(0), all.pick(0), all.pick(0)), (Some(0), Some(2), None));
 }
 
 #[test]

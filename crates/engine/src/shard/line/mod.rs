@@ -25,7 +25,7 @@ const SHARING_BYTES_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 struct ClockReading {
     at_ns: u64,
-    /// For how many more requests it is good.
+    /// Number of further requests that it is good for.
     left: u32,
 }
 

@@ -2,7 +2,7 @@ use super::end::UNREAD_ANSWERS_MAX;
 use super::*;
 use plimsoll_core::clock::VirtualClock;
 
-/// A network that writes down what it is given, and takes so much of it.
+/// A network that writes down what it is given, and takes this much of it.
 #[derive(Default)]
 struct Paper {
     sent: Vec<(u32, Vec<u8>)>,

@@ -87,7 +87,7 @@ pub(super) struct Table {
 struct Entry {
     /// Beginning, counted with the bytes that were given up.
     start: u64,
-    /// The owner's note.
+    /// A number that the owner of the table keeps with the entry.
     note: u64,
     name_len: u32,
     value_len: u32,

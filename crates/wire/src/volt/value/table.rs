@@ -9,7 +9,7 @@ use super::Value;
 const KINDS_AT: usize = 7;
 /// The status of a table without one.
 const NO_STATUS: i8 = i8::MIN;
-/// The table without a message around it.
+/// Value of `frame_at` for a table that is not part of a message.
 const NO_FRAME: usize = usize::MAX;
 
 /// A table in the bytes it came in. Its header was checked, its rows are as they are read.
