@@ -1,8 +1,8 @@
 //! The message bus between a coordinator and its agents, with a blocking interface for threads.
 //!
 //! Delivery is at most once, and no more is promised: a user that needs a message to arrive numbers it and has it acknowledged. The bus
-//! is a channel of this process ([`InProcess`]), a Unix socket of this machine ([`Hub`], [`UnixBus`]), or a NATS server. [`Faulty`] loses, repeats, delays and reorders on
-//! purpose, so that users of a bus can be tested against all that a network does.
+//! is a channel of this process ([`InProcess`]), a Unix socket of this machine ([`Hub`], [`UnixBus`]), or a NATS server.
+//! [`Faulty`] loses, repeats, delays and reorders on purpose, so that users of a bus can be tested against all that a network does.
 //!
 //! ```
 //! use plimsoll_bus::{Bus, InProcess};

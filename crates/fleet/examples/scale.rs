@@ -10,6 +10,7 @@ use plimsoll_core::record::{FailureSample, Machine, Sink};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_engine::run::RunEnd;
+use plimsoll_fleet::coordinator::Load;
 use plimsoll_fleet::end::EndLine;
 use plimsoll_fleet::figures::Figures;
 use plimsoll_fleet::files::Outgoing;
@@ -355,7 +356,8 @@ fn coordinator(bus: &str, agents: usize) -> Result<(), Box<dyn Error>> {
     let post = CoordinatorPost::start(setting)?;
     let mut counted = Counted::default();
     let stop = AtomicBool::new(false);
-    let end = post.conduct("key".to_owned(), &mut counted, &mut |_| {}, &mut |_| false, &stop)?;
+    let load = Load { key: "key".to_owned(), warmup_ns: 0 };
+    let end = post.conduct(load, &mut counted, &mut |_| {}, &mut |_| false, &stop)?;
     let end = end.end;
     let result_after_s = now_ns().saturating_sub(counted.last_ns) as f64 / 1e9;
     let (reports, troubles) = post.finish();

@@ -10,7 +10,7 @@ use crate::hall::few;
 use crate::link::{Link, LinkError, Packet};
 use crate::message::{Down, Here, Plan, Ready, Up};
 use phase::Phase;
-pub use phase::{Late, PhaseEnd, lead_ns};
+pub use phase::{Late, Load, PhaseEnd, lead_ns};
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::record::FailureSample;
@@ -111,7 +111,7 @@ pub(crate) struct Agent {
     /// Phase whose start it has confirmed.
     pub armed: Option<u32>,
     pub late_ns: u64,
-    /// Time of its last message, ns.
+    /// Time of its last message, or of the end of its warm-up if that is later, ns.
     active_ns: u64,
     pub figures: Option<Figures>,
     pub verdict: Option<Verdict>,
@@ -226,7 +226,8 @@ impl Coordinator {
         self.touched.insert(index);
         let messages = self.agents[index].link.receive(packet, now_ns);
         for bytes in messages {
-            self.agents[index].active_ns = now_ns;
+            let agent = &mut self.agents[index];
+            agent.active_ns = agent.active_ns.max(now_ns);
             match Up::decode(&bytes) {
                 Ok(message) => self.hear(index, message),
                 Err(error) => self.lose(index, &format!("it sent something unknown ({error})")),
@@ -407,12 +408,12 @@ impl Coordinator {
 }
 
 impl Coordinator {
-    /// The agents are of this kind.
+    /// Sets the kind of the agents.
     pub fn set_members(&mut self, members: Members) {
         self.members = members;
     }
 
-    /// Some of the agents by their names; empty for none.
+    /// Names of the agents that are meant, in a line that stays short; empty for none.
     fn names_of(&self, is_meant: &dyn Fn(&Agent) -> bool) -> String {
         let meant = self.agents.iter().filter(|agent| is_meant(agent));
         let all = few(meant.map(|agent| self.members.short(agent.name())));

@@ -119,10 +119,7 @@ impl FleetName {
     }
 }
 
-/// A number for a process that no other has.
-///
-/// # Panics
-/// If the system has no random numbers.
+/// A number for a process that no other has: random, or from its id and the clock if the system has no random numbers.
 #[must_use]
 pub fn process_number() -> u64 {
     let mut bytes = [0; 8];

@@ -16,11 +16,19 @@ use plimsoll_engine::run::RunEnd;
 /// Exit code of a run with too few agents.
 const TOO_FEW_CODE: u8 = 3;
 
+/// The load of a phase, as far as its coordinator must know it.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Everything on which its requests depend.
+    pub key: String,
+    /// Time from the start in which no agent measures, ns.
+    pub warmup_ns: u64,
+}
+
 /// A phase while it lasts.
 pub(super) struct Phase {
     number: u32,
-    /// Everything on which its requests depend.
-    key: String,
+    load: Load,
     since_ns: u64,
     /// Start on the coordinator's clock, ns, once the agents were asked to confirm it.
     start_ns: Option<u64>,
@@ -77,15 +85,15 @@ pub const fn lead_ns(agents: usize) -> u64 {
 }
 
 impl Coordinator {
-    /// Begins a phase: waits until all agents are ready for the one with this key, and lets them start.
-    pub fn begin(&mut self, key: String, now_ns: u64) {
+    /// Begins a phase: waits until all agents are ready for the one with the same key, and lets them start.
+    pub fn begin(&mut self, load: Load, now_ns: u64) {
         let mut gathering = Gathering::of(self.agents.len());
         for (index, _) in self.agents.iter().enumerate().filter(|(_, agent)| agent.is_gone()) {
             gathering.lost(index);
         }
         self.phase = Some(Phase {
             number: self.phases,
-            key,
+            load,
             since_ns: now_ns,
             start_ns: None,
             is_agreed: false,
@@ -149,11 +157,11 @@ impl Coordinator {
         let Some(phase) = &self.phase else { return };
         let wrong = self.agents.iter().find_map(|agent| {
             let (name, ready) = (self.members.title(agent.name()), agent.ready.as_ref()?);
-            if ready.key != phase.key {
+            if ready.key != phase.load.key {
                 return Some(format!(
                     "{name} prepared another load than the coordinator ({} and {}); their files, addresses or \
                      settings differ",
-                    ready.key, phase.key
+                    ready.key, phase.load.key
                 ));
             }
             let error_ns = ready.clock.1 / 2;
@@ -201,12 +209,14 @@ impl Coordinator {
     }
 
     fn agree(&mut self, at_ns: u64) {
-        if let Some(phase) = &mut self.phase {
-            phase.is_agreed = true;
-        }
+        let Some(phase) = &mut self.phase else { return };
+        phase.is_agreed = true;
+        // No measurements come before that, however long it is.
+        let measures_from_ns = at_ns.saturating_add(phase.load.warmup_ns);
         self.events.push_back(Event::Agreed { at_ns });
         for agent in &mut self.agents {
             agent.state = State::Running;
+            agent.active_ns = agent.active_ns.max(measures_from_ns);
         }
     }
 

@@ -130,7 +130,7 @@ impl Watchers {
         }
     }
 
-    /// Returns true if they do not hold back the first phase.
+    /// Returns whether they hold back the first phase.
     pub fn readiness(&self) -> Readiness {
         if self.all.iter().any(|one| one.state == State::Joined) {
             return Readiness::Waits;

@@ -412,7 +412,7 @@ impl Sink for AgentSink<'_> {
             let agreed_ns = desk.start_ns.unwrap_or(start_ns);
             let late_ns = late_ns(start_ns, self.before_ns, agreed_ns);
             let phase = desk.member.current_phase();
-            // Not to be late is nothing that the coordinator would miss.
+            // If the link is full, the next second finds it out.
             let _ = desk.member.say(&Up::Started { phase, late_ns });
         });
         self.inner.counts_from(start_ns);

@@ -4,7 +4,7 @@ mod groups;
 
 use super::Refused;
 use crate::coordinator::{
-    AgentPart, AgentReport, Coordinator, Event, Late, PhaseEnd, WatcherReport,
+    AgentPart, AgentReport, Coordinator, Event, Late, Load, PhaseEnd, WatcherReport,
 };
 use crate::files::Outgoing;
 use crate::hall::FleetName;
@@ -171,7 +171,7 @@ impl CoordinatorPost {
         &self.run
     }
 
-    /// Lets the agents run a phase, whose requests depend on `key`, and returns what they measured together. Seconds go to `sink`
+    /// Lets the agents run a phase with this load, and returns what they measured together. Seconds go to `sink`
     /// and `progress`, windows that are known to `look`; once it returns true the agents end the phase early. If `stop` is set the
     /// agents end their load in order.
     ///
@@ -179,13 +179,13 @@ impl CoordinatorPost {
     /// When the phase did not begin.
     pub fn conduct(
         &self,
-        key: String,
+        load: Load,
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(&Interval),
         look: &mut dyn FnMut(&[Window]) -> bool,
         stop: &AtomicBool,
     ) -> Result<Conducted, Refused> {
-        self.post.with(|seat| seat.coordinator.begin(key, now_ns()));
+        self.post.with(|seat| seat.coordinator.begin(load, now_ns()));
         let mut is_stopping = false;
         let mut sink_error = None;
         let mut aborted_at = None;

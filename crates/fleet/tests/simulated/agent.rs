@@ -20,6 +20,7 @@ pub struct Agent {
     pub ahead_ns: i64,
     pub fates: Vec<Fate>,
     rng: Rng,
+    warmup_s: u64,
     duration_s: u64,
     last_second_late_ns: u64,
     /// Time at which its preparation is over, ns.
@@ -45,7 +46,7 @@ impl Agent {
         number: u64,
         index: usize,
         seed: u64,
-        duration_s: u64,
+        (warmup_s, duration_s): (u64, u64),
         late_ns: u64,
         fates: Vec<Fate>,
     ) -> Self {
@@ -60,6 +61,7 @@ impl Agent {
             ahead_ns,
             fates,
             rng,
+            warmup_s,
             duration_s,
             last_second_late_ns,
             prepared_ns: None,
@@ -150,6 +152,7 @@ impl Agent {
                         })
                         .sum::<u64>();
                 self.member.say(&Up::Started { phase: 0, late_ns }).unwrap();
+                self.next_ns = self.next_ns.map(|ns| ns + self.warmup_s * SECOND);
             } else {
                 let second = self.second();
                 let is_last = self.seconds == self.duration_s || self.stops;

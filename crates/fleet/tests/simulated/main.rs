@@ -56,6 +56,19 @@ fn a_run_without_faults_is_valid() {
     }
 }
 
+/// Agents send no seconds in their warm-up, and are not lost for that.
+#[test]
+fn a_warmup_longer_than_the_longest_silence_loses_no_agent() {
+    for seed in 0..4 {
+        let mut scene = Scene::quiet(3);
+        scene.warmup_s = 200;
+        let mut world = World::of(&scene, seed);
+        let outcome = world.run().unwrap();
+        world.check(&outcome).unwrap();
+        assert!(matches!(outcome, Outcome::Valid(_)), "{outcome:?}");
+    }
+}
+
 /// A link that is cut for less than the limit of silence costs nothing.
 #[test]
 fn a_bus_that_is_away_for_five_seconds_loses_nothing() {

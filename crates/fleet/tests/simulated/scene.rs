@@ -32,6 +32,8 @@ pub enum Fate {
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub agents: usize,
+    /// Time before the first measured second, s.
+    pub warmup_s: u64,
     pub duration_s: u64,
     /// Percent of the packets that are lost and repeated.
     pub lost: u64,
@@ -54,6 +56,7 @@ impl Scene {
     pub fn quiet(agents: u64) -> Self {
         Self {
             agents: agents as usize,
+            warmup_s: 0,
             duration_s: 6,
             lost: 0,
             repeated: 0,

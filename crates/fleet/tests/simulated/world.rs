@@ -6,7 +6,7 @@ use super::scene::{Fate, Scene};
 use plimsoll_core::interval::{Fingerprint, Interval};
 use plimsoll_core::rng::Rng;
 use plimsoll_core::schedule::Slice;
-use plimsoll_fleet::coordinator::{AgentPart, Coordinator, Event, LATE_MAX_NS};
+use plimsoll_fleet::coordinator::{AgentPart, Coordinator, Event, LATE_MAX_NS, Load};
 use plimsoll_fleet::message::{Build, Here, Plan, Role};
 use plimsoll_record::Tool;
 use std::fmt;
@@ -64,7 +64,7 @@ impl World {
                     100 + index as u64,
                     index,
                     seed,
-                    scene.duration_s,
+                    (scene.warmup_s, scene.duration_s),
                     scene.last_second_late_ns,
                     fates,
                 )
@@ -81,7 +81,8 @@ impl World {
             (here(agent.number, index), plan)
         });
         let mut coordinator = Coordinator::new(COORDINATOR, chosen.collect(), BEGIN_NS).unwrap();
-        coordinator.begin("key".to_owned(), BEGIN_NS);
+        let warmup_ns = scene.warmup_s * SECOND;
+        coordinator.begin(Load { key: "key".to_owned(), warmup_ns }, BEGIN_NS);
         Self {
             scene: scene.clone(),
             rng: Rng::new(seed ^ 0xb05),

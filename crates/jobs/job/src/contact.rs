@@ -18,8 +18,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Connects once to every target, all of them at the same time, and sends nothing.
 ///
 /// # Errors
-/// The first target that is not there: no address, nothing that listens, or no answer within `limit`. No one waits for one
-/// that may come up later. [`signals::Stopped`] when someone ends the program meanwhile.
+/// The first target that is not there: no address, nothing that listens, or no answer within `limit`. A target that
+/// comes up later is not waited for. [`signals::Stopped`] when the user stops the program meanwhile.
 pub fn reach(targets: &[Target], limit: Span) -> Result<()> {
     signals::stop_flag()?;
     if is_coordinator() {
@@ -69,7 +69,7 @@ fn trouble(target: &Target, limit: Duration) -> Option<String> {
                     format!("no answer to a connection within {} s", limit.as_secs_f64())
                 }
                 ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => error.to_string(),
-                // What is wrong on this side is the run's to tell.
+                // A fault on this side is reported by the run.
                 _ => return None,
             },
         };

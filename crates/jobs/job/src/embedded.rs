@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running `plimsoll serve ...`. Dropping it stops it.
 ///
-/// Ctrl-C in the terminal does not reach it: it ends when whoever started it is done with it, or dies.
+/// Ctrl-C in the terminal does not reach it: it ends when this process has no more use for it, or dies.
 pub struct Embedded {
     child: Child,
     /// URL of its ready line, such as `http://127.0.0.1:8080`.
@@ -36,7 +36,7 @@ impl Embedded {
         Self::start_telling(arguments, processors, Stdio::inherit())
     }
 
-    /// Does so, and sends what it says on stderr there.
+    /// Starts it as [`Embedded::start`] does, and sends its stderr there.
     ///
     /// # Errors
     /// As [`Embedded::start`].
@@ -96,7 +96,7 @@ fn first_line(stdout: ChildStdout) -> Receiver<String> {
     let (sender, line) = channel();
     std::thread::spawn(move || {
         let mut line = String::new();
-        // Whoever says nothing, or ends, is told of by the empty line.
+        // An empty line stands for a server that printed nothing, or ended.
         let _ = BufReader::new(stdout).read_line(&mut line);
         let _ = sender.send(line);
     });

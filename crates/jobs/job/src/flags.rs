@@ -271,7 +271,7 @@ pub struct OutputFlags {
     /// Processes to watch.
     #[command(flatten)]
     pub watching: WatchFlags,
-    /// Those who read along.
+    /// Destinations of the seconds of the run.
     #[command(flatten)]
     pub outlets: OutletFlags,
 }

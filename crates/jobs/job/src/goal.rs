@@ -40,7 +40,7 @@ pub struct SearchFlags {
     pub strategy: Method,
 }
 
-/// TLS options of the user.
+/// Goal of a search as the flags give it.
 pub struct Wish<'a> {
     /// Limits to hold.
     pub slo: &'a [ClassSlo],
@@ -56,7 +56,7 @@ pub struct Wish<'a> {
     pub start_per_s: f64,
     /// Highest rate to offer, requests per second.
     pub most_per_s: f64,
-    /// The way it is sought.
+    /// Method of the search.
     pub method: Method,
 }
 
@@ -98,7 +98,7 @@ pub fn timeout(goal: &Goal) -> Span {
     Span { ns: (2e9 * goal.limit_s) as u64 + 1_000_000_000 }
 }
 
-/// Labels of the limits, and each limit's longest response time, ns.
+/// The limits as the search takes them, and the longest response time of each, ns.
 fn limits(slo: &[ClassSlo]) -> Result<(Vec<Limit>, Vec<u64>)> {
     if slo.len() > LIMITS_MAX {
         return Err(usage(format!("--slo: at most {LIMITS_MAX} limits at once")));

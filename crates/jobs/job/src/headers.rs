@@ -107,10 +107,17 @@ fn filled(flag: &str, name: &str, value: &str) -> Result<String> {
 /// header is returned as it is; the reader of headers rejects it.
 ///
 /// # Errors
-/// A variable that is not set.
+/// A variable that is not set, or that has a line end.
 pub fn filled_line(line: &str) -> Result<String> {
     match line.split_once(':') {
-        Some((name, value)) => Ok(format!("{name}:{}", filled("--header", name, value)?)),
+        Some((name, value)) => {
+            let value = filled("--header", name, value)?;
+            // In a file for another process the rest would be a header of its own.
+            if value.contains(['\r', '\n']) {
+                header_of(name, &value).map_err(|error| usage(format!("--header: {error}")))?;
+            }
+            Ok(format!("{name}:{value}"))
+        }
         None => Ok(line.to_owned()),
     }
 }

@@ -44,7 +44,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Said in the record and on the page of every run with `--insecure`.
+/// Warning in the record and on the page of every run with `--insecure`.
 const UNVERIFIED: &str = "--insecure: the certificate of the target was not verified; what answered may have been another server";
 
 /// A sink that keeps nothing.
@@ -351,7 +351,7 @@ fn header_of(scenario: &Scenario, about: &About<'_>, output: &Output) -> RecordH
             measured: true,
             // The engine's seconds count from the start of the measured stretch.
             from_s: 0.0,
-            // Users end when the last one has left, and so many requests when they are answered.
+            // A run of users ends when the last one has left, a run of N requests when they are answered.
             duration_s: (scenario.duration.is_some()
                 || (scenario.load.most_users().is_none() && scenario.requests.is_none()))
             .then(|| scenario.length().as_seconds()),

@@ -113,16 +113,16 @@ pub fn verdict_of(finding: &Finding) -> Verdict {
     Verdict::new(kind, vec![finding.reason.clone()])
 }
 
-/// May these figures be believed?
+/// Returns the verdict on these figures.
 pub fn judged(totals: &Interval, interrupted: bool, health: Health) -> Verdict {
     judge(&Evidence { interrupted, health, ..Evidence::of(totals) })
 }
 
-/// Share of a search for which others kept the generator from a processor that is named where it could not send.
+/// Share of a search from which on it is named that others kept the generator from a processor.
 const HELD_UP: f64 = 0.02;
 
-/// The verdict of a search, with who held the generator up if it was the limit; unless not one request of it was answered: then the target has failed, whatever the
-/// search made of that.
+/// The verdict of a search, with the processes that held the generator up if it was the limit. If no request of it was answered,
+/// the target has failed, whatever the verdict of the search.
 pub fn unless_dead(of_search: Verdict, end: &RunEnd) -> Verdict {
     let of_all = judged(&end.totals, end.interrupted, end.health);
     if of_all.kind == VerdictKind::TargetFailed && of_search.kind != VerdictKind::Partial {

@@ -1,4 +1,4 @@
-//! Outlets of a run: the way from its seconds to those who read along.
+//! Outlets of a run: the way from its seconds to their readers.
 
 use crate::live::{self, Following};
 use crate::output::{Output, lost_file};

@@ -14,7 +14,7 @@ use plimsoll_resources::watch::Watch;
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -156,13 +156,36 @@ impl Output {
 
 /// Tries to open a file for writing, and leaves nothing behind if it was not there.
 fn can_be_opened(path: &Path) -> std::io::Result<()> {
-    let is_new = !path.exists();
-    std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    // The reader of a pipe would take this for all that comes.
+    if std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        return Ok(());
+    }
+    let file = behind_links(path);
+    let is_new = !file.exists();
+    std::fs::OpenOptions::new().create(true).append(true).open(&file)?;
     if is_new {
         // An empty file would look like a result until there is one.
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&file);
     }
     Ok(())
+}
+
+/// Most links that lead to one file, as in Linux.
+const LINKS_MAX: usize = 40;
+
+/// The file to which a path leads over links, also if the file is not there.
+fn behind_links(path: &Path) -> PathBuf {
+    if path.exists() {
+        // A link to a pipe, such as /dev/stdout, leads to no path.
+        return std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    }
+    let mut file = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(link) = std::fs::read_link(&file) else { break };
+        // A relative one counts from its folder.
+        file = file.parent().unwrap_or(Path::new("")).join(link);
+    }
+    file
 }
 
 /// Tries of a folder that is gone each time.
@@ -224,7 +247,7 @@ pub(crate) fn has_lost_a_file() -> bool {
 /// or lies where no file can be made beside it, is written as it is.
 fn put_file(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays one: the file that it leads to is replaced.
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = &behind_links(path);
     let other_kind = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     let Some(name) = path.file_name().filter(|_| !other_kind) else {
         return std::fs::write(path, text);
@@ -313,11 +336,33 @@ mod tests {
         put_file(&link, "two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
         assert!(link.is_symlink());
+        // Also if its file is not there yet: neither the check before a run nor the result takes its place.
+        std::fs::remove_file(&path).unwrap();
+        can_be_opened(&link).unwrap();
+        assert!(link.is_symlink() && !path.exists());
+        put_file(&link, "three").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "three");
+        assert!(link.is_symlink());
         put_file(Path::new("/dev/null"), "nowhere").unwrap();
         // A device that is always full: nothing is renamed over it.
         assert!(put_file(Path::new("/dev/full"), "text").is_err());
         assert!(put_file(&dir.path().join("no/such/folder"), "text").is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    /// The check before a run must not look like the end of the result to a reader that waits for it.
+    #[test]
+    fn the_reader_of_a_pipe_gets_the_result() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap())
+        };
+        can_be_opened(&pipe).unwrap();
+        put_file(&pipe, "result").unwrap();
+        assert_eq!(reader.join().unwrap(), "result");
     }
 
     #[test]

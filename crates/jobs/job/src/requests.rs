@@ -168,7 +168,7 @@ impl RowsFlags {
     /// The rows as a scenario has them; none where no file is named.
     ///
     /// # Errors
-    /// How rows come without where they come from.
+    /// Order or unit of rows without the file that has them.
     pub fn scenario(&self) -> Result<Option<RowsScenario>> {
         let Some(file) = self.rows.clone() else {
             if self.rows_order.is_some() || self.rows_per.is_some() {

@@ -13,7 +13,7 @@ const KILLED: i32 = 130;
 /// One flag for the whole process: a command of several runs must not continue with the next one.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Someone ended the program before it measured anything: exit code 3, like a run that was cut.
+/// Error of a program that was stopped before it measured anything: exit code 3, like a run that was cut.
 #[derive(Debug)]
 pub struct Stopped {
     /// Activity during which it stopped, as in "stopped while the server started".

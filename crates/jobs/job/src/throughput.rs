@@ -9,7 +9,7 @@ use plimsoll_report::number::{lasting, percent};
 const LIMITED: f64 = 0.2;
 /// Share from which on it is worth a sentence.
 const NOTICEABLE: f64 = 0.1;
-/// A copy that is over sooner tells no one's speed, and shares of its time say nothing, s.
+/// Shortest feed or visit whose speed is judged, s: shares of a shorter one say nothing.
 const SHORTEST_S: f64 = 0.5;
 
 /// Time for which a job stood still for what is on this side of the network.

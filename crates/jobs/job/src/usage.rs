@@ -64,8 +64,8 @@ pub fn one_line(error: &anyhow::Error) -> String {
     bounded(printable(&line))
 }
 
-/// A line of a length that someone reads: a value that was given may be a whole file by mistake, and what is wrong with it
-/// stands behind it.
+/// Shortens a line that is too long to be read, in its middle: a value may be a whole file by mistake, and its fault is named
+/// behind it.
 #[must_use]
 pub fn bounded(line: String) -> String {
     const FRONT: usize = 1200;

@@ -168,7 +168,7 @@ impl Watching {
         self.elsewhere.iter().for_each(|elsewhere| elsewhere.reached(interval.to_ns));
         if let Some(sampling) = &self.sampling {
             if !sampling.knows_start() {
-                // Seconds of others, which did not tell when they started.
+                // The seconds are those of other processes, which did not report their start.
                 sampling.measured_from(now_ns().saturating_sub(interval.to_ns));
             }
             sampling.reached(interval.to_ns);

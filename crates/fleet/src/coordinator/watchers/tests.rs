@@ -1,7 +1,7 @@
 //! A coordinator, one agent for the load and agents that watch, on virtual time, with clocks that differ and packets that are lost.
 
 use super::*;
-use crate::coordinator::Event;
+use crate::coordinator::{Event, Load};
 use crate::member::{Member, Order};
 use crate::message::{Build, Ended, Plan, Role};
 use plimsoll_core::clock::MILLISECOND_NS;
@@ -140,7 +140,7 @@ impl World {
             events: Vec::new(),
             lines: vec![Vec::new(); ahead_ns.len()],
         };
-        world.coordinator.begin("key".to_owned(), BEGIN_NS);
+        world.coordinator.begin(Load { key: "key".to_owned(), warmup_ns: 0 }, BEGIN_NS);
         world
     }
 

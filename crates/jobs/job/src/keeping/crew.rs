@@ -4,7 +4,7 @@
 //! together goes back to them, so that all take the next step from the same counts.
 
 use super::Keeping;
-use super::phase::{FromStart, key_of};
+use super::phase::{FromStart, load_of};
 use anyhow::{Result, bail};
 use plimsoll_core::clock::{MILLISECOND_NS, now_ns};
 use plimsoll_core::interval::Interval;
@@ -79,7 +79,7 @@ impl<'a, 'p, F> Staff<'a, 'p, F> {
         let mut look = |known: &[Window]| lookout.is_bad(known);
         let Keeping { sink, stop, .. } = &mut self.keeping;
         let mut sink = FromStart { inner: &mut **sink, plan };
-        let conducted = post.conduct(key_of(plan), &mut sink, self.progress, &mut look, stop);
+        let conducted = post.conduct(load_of(plan), &mut sink, self.progress, &mut look, stop);
         let conducted = match conducted {
             Ok(conducted) => conducted,
             // What earlier orders measured is kept and shown.

@@ -7,7 +7,7 @@ use plimsoll_core::record::{FailureSample, Sink};
 use plimsoll_engine::run::{Driven, RunEnd, run};
 use plimsoll_engine::shard::ShardPlan;
 use plimsoll_engine::windows::sums_of;
-use plimsoll_fleet::coordinator::Late;
+use plimsoll_fleet::coordinator::{Late, Load};
 use plimsoll_fleet::place::{AgentPost, AgentSink, Place, Refused, place};
 use plimsoll_wire::Sessions;
 use ring::digest::{SHA256, digest};
@@ -64,8 +64,8 @@ impl Keeping<'_> {
                     post.not_before(start_ns);
                 }
                 let mut sink = FromStart { inner: self.sink, plan };
-                let (stop, key) = (&self.stop, key_of(plan));
-                let conducted = post.conduct(key, &mut sink, progress, &mut |_| false, stop)?;
+                let (stop, load) = (&self.stop, load_of(plan));
+                let conducted = post.conduct(load, &mut sink, progress, &mut |_| false, stop)?;
                 return Ok((conducted.end, conducted.late));
             }
         };
@@ -107,8 +107,13 @@ impl Keeping<'_> {
     }
 }
 
+/// The load of a plan, as far as the coordinator of agents must know it.
+pub(super) fn load_of(plan: &ShardPlan) -> Load {
+    Load { key: key_of(plan), warmup_ns: plan.warmup_ns }
+}
+
 /// Everything in a plan on which its requests depend, and that is the same for all parts, in a few characters.
-pub(super) fn key_of(plan: &ShardPlan) -> String {
+fn key_of(plan: &ShardPlan) -> String {
     let names: Vec<(&str, u16)> =
         plan.targets.iter().map(|target| (target.host.as_str(), target.port)).collect();
     let text = format!(

@@ -41,9 +41,9 @@ impl Address {
     /// # Errors
     /// A NUL byte somewhere.
     pub fn protocol(&self, limit: Span, settings: &[(&str, &str)]) -> Result<Postgres> {
-        // The server goes on with what nobody waits for any more, unless it is told not to.
+        // Without a limit, the server continues statements whose replies are not waited for any more.
         let limit = limit.ns.div_ceil(1_000_000).to_string();
-        // Backslashes are what they look like, as whoever writes or quotes a literal here takes for granted.
+        // A backslash in a literal is a plain character, as statements here assume.
         let own = [("statement_timeout", limit.as_str()), ("standard_conforming_strings", "on")];
         let settings = [&own, settings].concat();
         let login = Login::new(&self.user, self.password.as_deref(), &self.database, &settings);
@@ -70,7 +70,11 @@ impl Address {
     fn parse_with(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-        let (login, rest) = rest.rsplit_once('@').map_or((None, rest), |(l, r)| (Some(l), r));
+        // A file that a parameter names may have an @ in its name, and a password a question mark.
+        let known = rest.rsplit_once('?').filter(|(_, tail)| Security::begins(tail));
+        let front = known.map_or(rest, |(front, _)| front);
+        let login = front.rsplit_once('@').map(|(login, _)| login);
+        let rest = &rest[login.map_or(0, |login| login.len() + 1)..];
         let wrong = |why: &str| {
             let shown = rest.split('?').next().unwrap_or_default();
             usage(format!("postgres://{shown}: {why}; write postgres://USER@HOST:PORT/DATABASE"))
@@ -123,7 +127,7 @@ impl Address {
         self.password.as_deref()
     }
 
-    /// As it may be shown and kept.
+    /// The address without its password, for messages and records.
     #[must_use]
     pub fn shown(&self) -> String {
         let Self { user, host, port, database, security, .. } = self;
@@ -223,6 +227,10 @@ mod tests {
         }
         let told = Address::parse("postgres://me:secret@h/x?ssl=1").err().unwrap().to_string();
         assert!(told.starts_with("postgres://h/x: unknown parameter 'ssl'"), "{told}");
+        let file = "sslrootcert=/home/a@b/ca.crt";
+        let address = Address::parse(&format!("postgres://me:s@h/db?{file}")).unwrap();
+        assert_eq!((address.host.as_str(), address.database.as_str()), ("h", "db"));
+        assert_eq!(address.password.as_deref(), Some("s"));
         // A database is not needed before parameters.
         let address = Address::parse("postgres://me:a?b@h?sslmode=require").unwrap();
         assert_eq!(address.shown(), "postgres://me@h:5432/plimsoll?sslmode=require");

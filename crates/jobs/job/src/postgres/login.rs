@@ -1,5 +1,5 @@
-//! The login before a run: what is wrong is reported in the server's words and before any load, and what TLS is preferred comes
-//! to is settled.
+//! The login before a run: a fault is reported in the server's words and before any load, and `sslmode=prefer` is settled to TLS
+//! or none.
 
 use crate::postgres::address::Address;
 use crate::postgres::security::{SslMode, told};
@@ -12,7 +12,7 @@ use plimsoll_engine::tls::Tls;
 use plimsoll_wire::postgres::Request;
 use std::time::Duration;
 
-/// Decides what TLS that is only preferred comes to, so that all connections of a run are of one kind; where
+/// Settles `sslmode=prefer` to TLS or none, so that all connections of a run are of one kind; where
 /// targets differ, or one is not there to be asked, each connection finds out.
 pub fn settle(addresses: &mut [Address], secure: &[bool]) {
     let is_all =
@@ -30,7 +30,7 @@ pub fn settle(addresses: &mut [Address], secure: &[bool]) {
 /// Reason why a login came to nothing.
 #[derive(Debug)]
 pub enum NoLogin {
-    /// No one is there to be asked.
+    /// Nothing answers at the address.
     Nobody(ExchangeError),
     /// The server's words.
     Refused(String),
@@ -39,7 +39,7 @@ pub enum NoLogin {
 }
 
 impl NoLogin {
-    /// The one line about it, where someone is there.
+    /// Returns the line about it.
     pub fn told(self, address: &Address) -> anyhow::Error {
         let why = match self {
             Self::Refused(why) => why,
@@ -49,7 +49,7 @@ impl NoLogin {
     }
 }
 
-/// Logs in once, with statements and the login limited so. Tells whether that was over TLS.
+/// Logs in once, with these limits for a statement and for the login. Returns whether that was over TLS.
 ///
 /// # Errors
 /// The outer ones are files of TLS that cannot be used; the inner ones are what came of the login.
@@ -82,7 +82,7 @@ pub fn log_in(
     };
     let tls = address.tls()?;
     let mut end = attempt(tls.as_ref());
-    // What is only preferred may fail, at the server's door for instance, and go well without.
+    // TLS that is only preferred may fail where a login in clear succeeds, for instance if the server rejects it.
     let may_go_in_clear = match &end {
         Err(NoLogin::Refused(_)) => true,
         Err(NoLogin::Broken(error)) => !matches!(error, ExchangeError::TimedOut(_)),

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 /// Value of `sslrootcert` for the authorities of the system.
 const SYSTEM: &str = "system";
-/// All parameters that an address may have.
+/// Names of all parameters that an address may have.
+const NAMES: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
+/// The same in words.
 const KNOWN: &str = "known are sslmode, sslrootcert, sslcert and sslkey";
 
 /// `sslmode`: how much is asked of a server.
@@ -20,7 +22,7 @@ pub enum SslMode {
     /// TLS where the server has it. Also what `allow` comes to, which libpq tries in clear first.
     #[default]
     Prefer,
-    /// TLS, with whomever.
+    /// TLS; the certificate is checked only if `sslrootcert` names an authority.
     Require,
     /// TLS with a server whose certificate an authority of `sslrootcert` signed.
     VerifyCa,
@@ -58,7 +60,7 @@ impl SslMode {
 /// TLS options of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Security {
-    /// Security mode.
+    /// Value of `sslmode`.
     pub mode: SslMode,
     /// The authorities; without them the system's.
     root: Option<PathBuf>,
@@ -99,7 +101,7 @@ impl Security {
             }
             (None, None) => SslMode::Prefer,
         };
-        // Anybody has a certificate of some authority of the system: without the name it proves nothing.
+        // Every server can have a certificate of some authority of the system: without the name it proves nothing.
         if is_system && own.mode < SslMode::VerifyFull {
             return Err("sslrootcert=system needs sslmode=verify-full".to_owned());
         }
@@ -107,6 +109,12 @@ impl Security {
             return Err("sslmode=verify-ca needs the authority: add sslrootcert=FILE".to_owned());
         }
         Ok(own)
+    }
+
+    /// Returns true if a text begins with one of the parameters.
+    pub fn begins(text: &str) -> bool {
+        let name = text.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| NAMES.contains(&name))
     }
 
     /// Returns true if a server without TLS will not do.

@@ -148,7 +148,7 @@ fn is_ndjson(source: &mut SourceFile) -> Result<bool> {
     let options = ReadOptions::new(RecordKind::Line);
     let mut reader = RecordReader::open(source, &options, ByteRange::WHOLE, Passes::Count(1))?;
     let mut record = Record::default();
-    // A first line that cannot be read is reported by whoever reads the file for good.
+    // A first line that cannot be read is reported when the whole file is read.
     Ok(matches!(reader.next_record(&mut record), Ok(true))
         && record.target.trim_ascii_start().starts_with(b"{"))
 }

@@ -63,7 +63,7 @@ impl SearchProgress {
         let mut parts = vec![Part::new(state.phase, 3).at_least(8)];
         parts.extend(state.so_far.parts(("p95", 0.95)));
         parts.push(Part::new(state.found.clone(), 2));
-        // The seconds of each part of a search begin anew.
+        // The seconds of each part of a search count from its own start.
         self.progress.show(Far::Clock(self.seconds), parts);
     }
 
