@@ -1,7 +1,7 @@
 //! The two sides: what each runs, on which target, by which program.
 
 use crate::flags::AbArgs;
-use crate::jobs::{Kind, check_flags, set_target};
+use crate::jobs::{Kind, check_flags, check_side, set_target};
 use crate::serving::{Served, words as served_words};
 use crate::shell_words;
 use anyhow::{Context, Result};
@@ -119,6 +119,10 @@ pub fn check(args: &AbArgs, kind: Kind) -> Result<()> {
         let words = shell_words::split(one.flags.unwrap_or_default())
             .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;
         check_flags(kind, &words)?;
+        if kind != Kind::Seek {
+            check_side(kind, kind.length(&args.words), &words)
+                .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;
+        }
         if let Some(bin) = one.bin.filter(|bin| bin.components().count() > 1 && !bin.is_file()) {
             return Err(usage(format!(
                 "{}: '{}' is not a file; name a program",

@@ -211,6 +211,23 @@ pub fn check_flags(kind: Kind, words: &[String]) -> anyhow::Result<()> {
     }
 }
 
+/// Rejects flags of one side that the blocks of both sides have in common.
+///
+/// # Errors
+/// The first such flag.
+pub fn check_side(kind: Kind, length: Length, words: &[String]) -> anyhow::Result<()> {
+    let common = [
+        (length != Length::Whole, kind.length_flag()),
+        (length == Length::Planned, kind.warmup_flag()),
+    ];
+    match common.iter().find(|(is_common, flag)| *is_common && has(words, flag)) {
+        Some((_, flag)) => Err(usage(format!(
+            "{flag} must be the same for A and B; write it after --, where the job's flags are"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Returns the places of words that are neither flags nor their values, the job itself left out.
 #[must_use]
 pub fn positionals(job: &clap::Command, words: &[String]) -> Vec<usize> {
@@ -309,7 +326,8 @@ fn remove_if(words: &mut Vec<String>, is_wanted: bool, flag: &str) {
 fn with_path_of(target: &str, own: Option<&str>) -> String {
     let path = |url: &str| {
         let (_, rest) = url.split_once("://")?;
-        rest.find('/').map(|at| rest[at..].to_owned())
+        let (_, path) = rest.split_at(rest.find(['/', '?'])?);
+        Some(if path.starts_with('?') { format!("/{path}") } else { path.to_owned() })
     };
     let is_bare = path(target).is_none_or(|path| path == "/");
     match own.and_then(path).filter(|_| is_bare) {
@@ -353,6 +371,9 @@ mod tests {
             load("load --http2 http://h/x http://i", "http://a:1/z"),
             "load --http2 http://a:1/z"
         );
+        assert_eq!(load("load http://h?q=sea", "http://a:1"), "load http://a:1/?q=sea");
+        assert_eq!(load("load http://h?u=/x", "http://a:1/"), "load http://a:1/?u=/x");
+        assert_eq!(load("load http://h/x", "http://a:1?z"), "load http://a:1?z");
         assert_eq!(load("load --qps http://v", "http://a:1"), "load http://a:1 --qps http://v");
         assert_eq!(
             with_target(Kind::Feed, "feed http://h file.json --rate 3", "http://b:2"),
@@ -400,6 +421,13 @@ mod tests {
         assert!(checked("load --stream=-").unwrap_err().contains("not supported for the blocks"));
         assert!(checked("load --rate 5").is_ok());
         assert!(check_flags(Kind::Command, &words("wrk --json x")).is_ok());
+        let of_side = |text: &str| check_side(Kind::Load, Length::Planned, &words(text));
+        for text in ["--duration 10s", "--warmup=5s"] {
+            let printed = of_side(text).unwrap_err().to_string();
+            assert!(printed.contains("must be the same for A and B"), "{printed}");
+        }
+        assert!(of_side("--timeout 5s").is_ok());
+        assert!(check_side(Kind::Voter, Length::Whole, &words("--duration 1s")).is_ok());
         assert!(Kind::of("mix").unwrap_err().to_string().contains("write load, fbench"));
     }
 }

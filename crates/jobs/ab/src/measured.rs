@@ -23,7 +23,7 @@ pub struct Measured {
     pub number: Option<f64>,
     /// The highest rate that holds the limits, requests per second, where it is found from a share of late requests.
     pub max_rate: Option<f64>,
-    /// The question is the load that each side makes, not the target.
+    /// True if the generators are compared, and not the targets.
     pub is_of_generator: bool,
 }
 

@@ -119,7 +119,7 @@ pub struct Done {
     pub spent_s: f64,
 }
 
-/// Someone who is shown how far it is.
+/// Observer of the progress of a comparison.
 pub trait Watcher {
     /// A pilot begins.
     fn pilot(&self, letter: char);

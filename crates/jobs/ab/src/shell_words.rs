@@ -18,7 +18,12 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
             }
             (None | Some('"'), '\\') => {
                 let next = chars.next().ok_or_else(|| format!("'{text}' ends with a backslash"))?;
-                word.get_or_insert_default().push(next);
+                let word = word.get_or_insert_default();
+                // Between double quotes a backslash stands for itself, except in front of these.
+                if quote.is_some() && !matches!(next, '$' | '`' | '"' | '\\') {
+                    word.push('\\');
+                }
+                word.push(next);
             }
             (None, c) if c.is_whitespace() => words.extend(word.take()),
             _ => word.get_or_insert_default().push(c),
@@ -41,6 +46,11 @@ mod tests {
         assert_eq!(
             split(r#"--header 'K: v w' "x \" y" z\ z ''"#).unwrap(),
             ["--header", "K: v w", "x \" y", "z z", ""]
+        );
+        // A regular expression means the same as in a shell.
+        assert_eq!(
+            split(r#""num=\d+" "\$x \\" 'a\d' a\d"#).unwrap(),
+            [r"num=\d+", r"$x \", r"a\d", "ad"]
         );
         assert!(split(" ").unwrap().is_empty());
         assert!(split("it's").unwrap_err().contains("is not closed"));

@@ -5,7 +5,7 @@ use clap::Args;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out};
-use plimsoll_workloads::query_file::{FilePattern, RecordKind, SplitOptions, split, split_stream};
+use plimsoll_workloads::query_file::{FilePattern, RecordKind, SplitOptions, split, split_stdin};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -73,7 +73,7 @@ fn run(args: &SplitArgs) -> Result<u8> {
     };
     let summary = match &args.file {
         Some(path) => split(path, &options)?,
-        None => split_stream(std::io::stdin(), std::path::Path::new("stdin"), &options)?,
+        None => split_stdin(&options)?,
     };
     let least = summary.parts.iter().map(|(_, n)| *n).min().unwrap_or(0);
     let most = summary.parts.iter().map(|(_, n)| *n).max().unwrap_or(0);

@@ -20,7 +20,7 @@ pub struct Parameters {
 /// Facts about an operation besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// Description of the quickstart.
+    /// Put, update or remove.
     pub kind: Kind,
     /// True if an update makes the document.
     pub create: bool,

@@ -51,7 +51,7 @@ impl Circuit {
         (self.rounds, self.absent, self.blocked_until_ns) = (0, 0, 0);
     }
 
-    /// An operation that was sent then was rejected, or its connection failed; `busy` when the target said 429.
+    /// Notes that an operation sent at `sent_ns` was rejected, or its connection failed; `busy`: the target answered 429.
     pub fn turned_away(&mut self, sent_ns: u64, now_ns: u64, busy: bool) {
         if self.rounds > 0 && sent_ns < self.round_at_ns {
             return;

@@ -37,7 +37,7 @@ struct Kept {
     files: Option<[BufWriter<File>; 2]>,
     line: Vec<u8>,
     examples: Vec<Refusal>,
-    /// Counts by reason, those that name a place or document apart.
+    /// Operations taken, malformed ones included.
     count: u64,
     malformed: u64,
     error: Option<String>,
@@ -119,7 +119,7 @@ impl FailedOperations {
         self.kept().malformed
     }
 
-    /// The first of each reason's kind: one a status, and the malformed ones.
+    /// The first [`EXAMPLES_MAX`] operations of each status and malformed ones, in the order of the input.
     #[must_use]
     pub fn examples(&self) -> Vec<Refusal> {
         let mut by_kind: BTreeMap<(u16, bool), Vec<Refusal>> = BTreeMap::new();

@@ -13,7 +13,7 @@ pub enum Packed {
     Above(usize),
 }
 
-/// Bodies from this length on are packed where packing was left to the program, bytes; as in `vespa feed`.
+/// Bodies longer than this are packed with `--compression auto`, bytes; as in `vespa feed`.
 pub const PACKED_ABOVE_BYTES: usize = 512;
 
 /// The head lines of requests to one target, made once.
@@ -43,7 +43,7 @@ impl FeedForm {
         Self { lines, content_type, with_length: !http2, packed }
     }
 
-    /// Appends the request of an operation; how long its body is as it is sent.
+    /// Appends the request of an operation. Returns the length of its body as it is sent, bytes.
     pub fn render(
         &self,
         kind: Kind,

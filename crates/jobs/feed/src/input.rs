@@ -112,6 +112,12 @@ impl Input {
         self.taken.notify_all();
     }
 
+    /// Takes the batches that were read and that no shard has taken. No more come if the input is closed.
+    pub(super) fn rest(&self) -> Vec<Batch> {
+        let mut state = self.state();
+        state.queues.iter_mut().flat_map(std::mem::take).collect()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,7 +140,7 @@ impl Input {
         (batch, over)
     }
 
-    /// Hands batches over, one a shard, all or none; false when no one wants any more. `position` is where the
+    /// Hands batches over, one a shard, all or none. Returns false if the input was closed. `position` is where the
     /// reading then stands.
     fn hand_over(&self, batches: &mut [Batch], position: &Position) -> bool {
         let mut state = self.state();
@@ -174,7 +180,7 @@ pub struct Reader<'a> {
     skip: u64,
 }
 
-/// No one wants any more.
+/// The input was closed: no shard takes more batches.
 struct Closed;
 
 impl<'a> Reader<'a> {

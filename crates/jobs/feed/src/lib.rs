@@ -53,7 +53,7 @@ pub use set::{OperationSessions, OperationSet, SetError};
 pub use shared::{Feed, FeedNow, InflightChoice, Settings};
 pub use source::Source;
 pub use splitter::{Piece, Splitter};
-pub use tally::{CodeTally, Tally};
+pub use tally::{CodeTally, Left, Tally};
 pub use window::Window;
 
 /// Longest operation, bytes; a longer one is malformed.

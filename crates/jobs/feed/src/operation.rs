@@ -44,7 +44,7 @@ impl Kind {
 /// One operation. The slices point into its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation<'a> {
-    /// Description of the quickstart.
+    /// Put, update or remove.
     pub kind: Kind,
     /// The document.
     pub id: DocumentId,
@@ -69,6 +69,9 @@ pub enum Problem {
     /// It does not come to its end.
     #[error("the operation is not closed before the next one or the end; was the file cut?")]
     NotClosed,
+    /// The array around the operations does not come to its end.
+    #[error("the array of operations is not closed; was the file cut?")]
+    ArrayNotClosed,
     /// It is longer than an operation may be.
     #[error("the operation is longer than {} MiB", super::OPERATION_MAX_BYTES >> 20)]
     TooLong,
@@ -94,9 +97,9 @@ pub enum Problem {
     /// A value of the wrong kind.
     #[error("the value of '{key}' must be {wanted}")]
     Value {
-        /// Of which key.
+        /// Key that has the value.
         key: &'static str,
-        /// Condition on the figure.
+        /// Kind of value that the key must have, in words: `a string`.
         wanted: &'static str,
     },
     /// No fields where some are needed.

@@ -36,7 +36,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// An operation comes; whether it is its document's turn at once.
+    /// Adds an operation to the line of its document. Returns true if it is first and can be sent at once.
     pub fn enter(&mut self, key: u64, slot: u32) -> bool {
         if self.behind.len() <= slot as usize {
             self.behind.resize(slot as usize + 1, NOBODY);
@@ -51,7 +51,7 @@ impl Order {
         }
     }
 
-    /// The operation whose turn it was is settled; the one whose turn it is now.
+    /// Removes the first operation of a line, which is settled. Returns the one whose turn it is now.
     pub fn leave(&mut self, key: u64, slot: u32) -> Option<u32> {
         let next = std::mem::replace(&mut self.behind[slot as usize], NOBODY);
         if next != NOBODY {

@@ -33,7 +33,7 @@ impl Pace {
         }
     }
 
-    /// Computes what is due; how many that is.
+    /// Computes the intended starts up to `now_ns`. Returns how many operations are due.
     pub fn look(&mut self, now_ns: u64) -> usize {
         let Self { model, slice, limits, seed, .. } = self;
         let schedule = match &mut self.schedule {

@@ -28,7 +28,7 @@ use std::sync::mpsc::Sender;
 const BEHIND_MAX: u32 = 8192;
 /// Bytes of operations that are held, all shards together; one is held however long it is.
 const HELD_MAX_BYTES: usize = 256 << 20;
-/// Time that nothing is looked for in an input that has nothing, ns.
+/// Interval at which an empty input is looked at again, ns.
 const POLL_NS: u64 = MILLISECOND_NS;
 /// Rounds in a row without anything accepted after which the target is given up, unless more tries are asked for:
 /// about 20 s.

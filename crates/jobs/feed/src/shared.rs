@@ -1,8 +1,9 @@
 //! State shared by all worker threads of a feed and its observers.
 
-use super::batch::Parameters;
+use super::batch::{Item, Parameters};
 use super::failed::FailedOperations;
 use super::input::Input;
+use super::tally::Tally;
 use plimsoll_core::schedule::{Limits, LoadModel, Slice};
 use plimsoll_job::together::was_ended_early;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,6 +115,17 @@ impl Feed {
             stopped: AtomicBool::new(false),
             trouble: Mutex::default(),
         }
+    }
+
+    /// Settles an operation that was read and is not sent any more: it is left alone if the feed may end early; otherwise it was not
+    /// accepted.
+    pub(super) fn leave_unsent(&self, item: &Item, bytes: &[u8], tally: &mut Tally) {
+        if self.may_end_early() && !self.is_stopped() {
+            return tally.leave(item);
+        }
+        tally.unsettled += 1;
+        let file = &self.input.names()[item.file as usize];
+        self.failed.refused(item, bytes, file, 0, "the feed ended before it was sent");
     }
 
     /// Ends the feed for a reason that no further try will fix.

@@ -26,11 +26,11 @@ pub enum Stage {
 /// An operation that is held.
 #[derive(Debug, Default)]
 pub struct Slot {
-    /// Returns a description for `list` and `info`.
+    /// Facts about the operation, and the ends of its parts in `bytes`.
     pub item: Item,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Returns the present state.
+    /// Stage that the operation has reached.
     pub stage: Stage,
     /// Time at which its turn came, ns; 0 while that is not known.
     pub first_ns: u64,
@@ -38,7 +38,7 @@ pub struct Slot {
     pub due_ns: u64,
     /// Number of times that it was rejected or lost.
     pub tries: u32,
-    /// Number of times that of these count against its limit.
+    /// Tries that count against the limit of retries: all except those that were answered with 429.
     pub counted: u32,
     /// The last status, or 0 to 8 for what befell the connection.
     pub last: Option<u16>,

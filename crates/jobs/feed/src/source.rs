@@ -96,7 +96,7 @@ pub(super) enum Unpacked {
 }
 
 impl Unpacked {
-    /// Appends what can be had at once, at most [`READ_BYTES`]; whether there was anything.
+    /// Appends the bytes that one read brings, at most [`READ_BYTES`]. Returns false at the end of the file.
     pub fn append_to(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let before = out.len();
         out.resize(before + READ_BYTES, 0);

@@ -42,6 +42,8 @@ pub struct Splitter {
     begun: bool,
     /// Passing over an operation that is too long.
     skipping: bool,
+    /// An array was opened and has not been closed.
+    is_array_open: bool,
 }
 
 impl Default for Splitter {
@@ -54,6 +56,7 @@ impl Default for Splitter {
             looked: 0,
             begun: false,
             skipping: false,
+            is_array_open: false,
         }
     }
 }
@@ -92,7 +95,7 @@ impl Splitter {
         if !self.begun {
             self.between();
             match self.held.get(self.at) {
-                None => return None,
+                None => return if at_end { self.unclosed() } else { None },
                 Some(b'{') => {
                     self.begun = true;
                     self.end = ContainerEnd::default();
@@ -123,13 +126,22 @@ impl Splitter {
         while let Some(byte) = self.held.get(self.at) {
             match byte {
                 b'\n' => self.line += 1,
-                b' ' | b'\r' | b'\t' | b',' | b'[' | b']' => {}
+                b' ' | b'\r' | b'\t' | b',' => {}
+                b'[' => self.is_array_open = true,
+                b']' => self.is_array_open = false,
                 // The mark that some editors write at the beginning of a file.
                 0xef if self.held[self.at..].starts_with(b"\xef\xbb\xbf") => self.at += 2,
                 _ => return,
             }
             self.at += 1;
         }
+    }
+
+    /// The end of an input whose array is not closed. There may have been more operations behind the last one.
+    fn unclosed(&mut self) -> Option<Piece<'static>> {
+        let problem = Some(Problem::ArrayNotClosed);
+        let piece = Piece { text: b"", line: self.line, problem };
+        std::mem::take(&mut self.is_array_open).then_some(piece)
     }
 
     /// Something that is no operation: up to the end of its line.
@@ -171,7 +183,7 @@ impl Splitter {
         }
     }
 
-    /// Passes over the rest of an operation that is too long; whether its end has come.
+    /// Passes over the rest of an operation that is too long. Returns true if its end has come.
     fn skip(&mut self, at_end: bool) -> bool {
         loop {
             let rest = &self.held[self.at..];
@@ -193,7 +205,7 @@ impl Splitter {
         }
     }
 
-    /// Goes on behind this many bytes; where they are, and in which line they began.
+    /// Consumes this many bytes. Returns their range, and the line in which they begin.
     fn consume(&mut self, length: usize) -> (Range<usize>, u64) {
         let range = self.at..self.at + length;
         let line = self.line;
@@ -234,6 +246,19 @@ mod tests {
             let length = (*lengths.next().unwrap()).clamp(1, rest.len());
             splitter.space().extend_from_slice(&rest[..length]);
             rest = &rest[length..];
+        }
+    }
+
+    /// All operations up to a comma are whole, and yet there may have been more.
+    #[test]
+    fn an_array_that_is_cut_is_not_all() {
+        let whole = format!("[{},\n{}]\n", put("a"), put("b"));
+        assert_eq!(pieces(whole.as_bytes(), &[7]).len(), 2);
+        for cut in [whole.trim_end().len() - 1, whole.find('\n').unwrap()] {
+            let found = pieces(&whole.as_bytes()[..cut], &[7]);
+            let (text, _, problem) = found.last().unwrap();
+            assert_eq!((text.as_str(), problem), ("", &Some(Problem::ArrayNotClosed)), "{cut}");
+            assert!(found[..found.len() - 1].iter().all(|piece| piece.2.is_none()));
         }
     }
 
@@ -312,7 +337,7 @@ mod tests {
             let found = pieces(&bytes, &lengths);
             prop_assert_eq!(&found, &pieces(&bytes, &[1000]), "the parts made a difference");
             for (text, _, problem) in found {
-                prop_assert!(!text.is_empty());
+                prop_assert!(!text.is_empty() || problem == Some(Problem::ArrayNotClosed));
                 if problem.is_none() {
                     // Brackets are counted and not told apart; whoever reads the operation sees it.
                     let closed = text.starts_with('{') && text.ends_with(['}', ']']);

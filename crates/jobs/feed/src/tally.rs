@@ -1,5 +1,6 @@
 //! Outcomes of requests and operations, counted by one worker thread.
 
+use super::batch::Item;
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::outcome::Failure;
 use std::collections::BTreeMap;
@@ -14,6 +15,17 @@ pub struct CodeTally {
     pub server: Histogram,
     /// From the operation's turn on, of the answers that settled theirs.
     pub whole: Histogram,
+}
+
+/// Place of an operation that was left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Left {
+    /// Its number in the whole input, from 1.
+    pub number: u64,
+    /// Index of its file.
+    pub file: u32,
+    /// Its line in that file, from 1.
+    pub line: u64,
 }
 
 /// Counts and times of a feed, or of one shard of it.
@@ -33,6 +45,8 @@ pub struct Tally {
     pub unsettled: u64,
     /// Operations that were read, and left alone because the feed's time was over.
     pub left: u64,
+    /// The first of them.
+    pub first_left: Option<Left>,
     /// Bytes of bodies sent.
     pub body_bytes: u64,
     /// Bytes of bodies received.
@@ -60,6 +74,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts an operation that was read and is left alone.
+    pub fn leave(&mut self, item: &Item) {
+        self.left += 1;
+        let place = Left { number: item.number, file: item.file, line: item.line };
+        self.first_left = Some(self.first_left.map_or(place, |first| first.min(place)));
+    }
+
     /// The times of a status.
     pub fn code(&mut self, status: u16) -> &mut CodeTally {
         let place = self.codes.iter().position(|code| code.status == status);
@@ -105,6 +126,7 @@ impl Tally {
         self.ignored_operations += other.ignored_operations;
         self.unsettled += other.unsettled;
         self.left += other.left;
+        self.first_left = [self.first_left, other.first_left].into_iter().flatten().min();
         self.body_bytes += other.body_bytes;
         self.reply_bytes += other.reply_bytes;
         self.most_under_way += other.most_under_way;
@@ -128,5 +150,28 @@ impl Tally {
         for (why, count) in &other.retries {
             *self.retries.entry(*why).or_default() += count;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Batch, Parameters, parse};
+
+    fn item(number: u64) -> Item {
+        let operation = parse(br#"{"put":"id:a:b::c","fields":{}}"#).expect("it is one");
+        let mut batch = Batch::default();
+        batch.push(&operation, (number, 0, number), &Parameters::default());
+        batch.take().expect("an operation").0
+    }
+
+    #[test]
+    fn the_first_operation_that_was_left_alone_is_known() {
+        let (mut one, mut other) = (Tally::default(), Tally::default());
+        one.leave(&item(9));
+        one.leave(&item(7));
+        other.leave(&item(8));
+        other.merge(&one);
+        assert_eq!((other.left, other.first_left.map(|left| left.number)), (3, Some(7)));
     }
 }

@@ -145,8 +145,8 @@ impl Window {
         }
     }
 
-    /// The target turned an operation away that was sent then. Whether the window was made smaller for it: only by
-    /// the first of those that were in flight together.
+    /// Notes that the target rejected an operation sent at `sent_ns`. Returns true if the window became smaller: only the
+    /// first rejection among operations that were in flight together makes it smaller.
     pub fn turned_away(&mut self, sent_ns: u64, now_ns: u64) -> bool {
         if self.fixed || sent_ns < self.shrunk_at_ns {
             return false;

@@ -98,7 +98,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     run_calls(&sql.scenario, &sql.about(), sessions, || sql.protocol.clone(), output)
 }
 
-/// Refuses what makes no sense for SQL, before anything is sent.
+/// Rejects flags that SQL does not have, before anything is sent.
 fn check(scenario: &Scenario) -> Result<()> {
     let TlsScenario { ca_file, certificate_file, key_file, server_name, insecure } = &scenario.tls;
     let tls = ca_file.is_some() || certificate_file.is_some() || key_file.is_some();
@@ -183,7 +183,7 @@ impl Sql {
     /// Sessions for every shard, in the order and with the seed of `scenario`.
     ///
     /// # Errors
-    /// An order that is none.
+    /// An unknown order.
     pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Postgres> + Send>>> {
         sessions(scenario, &self.set, self.script.as_ref())
     }
@@ -209,7 +209,7 @@ fn sessions(
 /// The endless order in which every shard sends the `length` requests in memory.
 ///
 /// # Errors
-/// An order that is none.
+/// An unknown order.
 pub fn ways(scenario: &Scenario, length: usize) -> Result<Vec<Way>> {
     let order = order_of(scenario)?;
     let permutation = (order == Order::Shuffle).then(|| shuffled(length, scenario.seed));

@@ -80,7 +80,7 @@ pub fn run_and_print(scenario: &Scenario, output: &Output) -> Result<u8> {
     run_calls(&calls.scenario, &calls.about(), sessions, || calls.protocol.clone(), output)
 }
 
-/// Refuses what makes no sense for calls, before anything is sent.
+/// Rejects flags that calls do not have, before anything is sent.
 fn check(scenario: &Scenario) -> Result<()> {
     let TlsScenario { ca_file, certificate_file, key_file, server_name, insecure } = &scenario.tls;
     let tls = ca_file.is_some() || certificate_file.is_some() || key_file.is_some();
@@ -140,7 +140,7 @@ impl Calls {
     /// Sessions for every shard, in the order and with the seed of `scenario`.
     ///
     /// # Errors
-    /// An order that is none.
+    /// An unknown order.
     pub fn sessions(&self, scenario: &Scenario) -> Result<Vec<Box<dyn Sessions<Volt> + Send>>> {
         sessions(scenario, &self.set, self.script.as_ref())
     }

@@ -312,6 +312,8 @@ fn both(
                 &feed_stop,
             );
             fed.store(true, Ordering::Relaxed);
+            // A deadline for the next accepted operation is over with the feed, and not with the queries.
+            feed_over.store(true, Ordering::Relaxed);
             end
         });
         let mut second = |second: &Interval| {

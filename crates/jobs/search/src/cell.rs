@@ -44,7 +44,7 @@ pub struct Measured {
 /// Facts about a cell besides its repeats.
 #[derive(Clone, Debug, Default)]
 pub struct CellAbout {
-    /// The phase.
+    /// Engine, size, distance, shards and users of the cell.
     pub key: CellKey,
     /// Names of the queries.
     pub queries: Vec<String>,
@@ -170,7 +170,7 @@ pub fn cell(about: &CellAbout, repeats: &[Measured]) -> Cell {
 pub fn totals(repeats: &[Measured], queries: usize) -> Interval {
     let mut all = Interval::new(queries);
     for one in repeats {
-        // Each run ends with nothing under way that the ledger does not tell.
+        // Requests in flight at the end of a run are in its ledger.
         all.in_flight = 0;
         all.merge(&one.totals);
     }

@@ -272,7 +272,7 @@ struct Users {
     plan: CellPlan,
     walks: Vec<Walk>,
     turn: UserTurn,
-    /// Users of each place's last request, in models of users.
+    /// True for each place whose user has sent its last request, in models of users.
     last: Vec<bool>,
     tally: Tally,
     outbox: Outbox,

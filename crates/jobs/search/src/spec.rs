@@ -57,7 +57,7 @@ pub struct EngineSpec {
     pub name: String,
     /// Its language.
     pub dialect: Dialect,
-    /// Returns its path.
+    /// Address of the engine, or the arguments that start it.
     pub place: Place,
 }
 

@@ -26,7 +26,7 @@ pub struct Question {
     pub limit: Option<Limit>,
     /// Word for what is counted.
     pub unit: &'static str,
-    /// Number of nodes that is asked for by number.
+    /// Number of nodes whose rate is asked for.
     pub nodes: Option<f64>,
 }
 

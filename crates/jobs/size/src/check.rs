@@ -155,7 +155,7 @@ fn run(
     let before = record.scenario.pointer("/targets/0").and_then(|target| target.as_str());
     let old = Address::of(before.unwrap_or(&record.target.url));
     let name = format!("size-check-{}-{index}", std::process::id());
-    let mut words: Vec<String> = words.iter().map(|word| address.in_place_of(&old, word)).collect();
+    let mut words = address.in_place_of(&old, words);
     // A positional list may stand last: flags go before it.
     let flags =
         ["--runs", &runs.display().to_string(), "--name", &name, "--label", &format!("{unit}={n}")]

@@ -62,7 +62,8 @@ impl Climb {
             }
             return self.numbers[self.at];
         };
-        let passed_ns = now_ns - from_ns;
+        // Each thread has a time of its own, and that of the next one may be a little older.
+        let passed_ns = now_ns.saturating_sub(from_ns);
         if passed_ns < STEP_NS || (bytes == from_bytes && passed_ns < STEP_MAX_NS) {
             return self.numbers[self.at];
         }
@@ -105,6 +106,15 @@ mod tests {
         assert_eq!(climb(|slices| 1e6 * f64::from(slices.min(4)), false), (4, vec![1, 4, 16]));
         assert_eq!(climb(|_| 1e6, false), (1, vec![1, 4]));
         assert_eq!(climb(|slices| 1e6 * f64::from(slices), true), (1, vec![1]));
+    }
+
+    #[test]
+    fn a_thread_whose_time_is_older_measures_nothing() {
+        let mut climb = Climb::new(vec![1, 4]);
+        climb.look(MILLISECOND_NS, 0, 0);
+        climb.look(MILLISECOND_NS + SETTLING_NS, 10, 0);
+        assert_eq!(climb.look(SETTLING_NS, 20, 0), 1);
+        assert!(climb.measured().is_empty());
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Coverage<'a> {
 }
 
 impl<'a> Coverage<'a> {
-    /// For the slices of a visit of this form that stand there.
+    /// Makes one for a visit of this form whose slices have this progress.
     pub fn new(slices: &'a [SliceProgress], form: &'a VisitForm) -> Self {
         let token = |slice: &SliceProgress| ProgressToken::decode(slice.token.as_deref()?).ok();
         let tokens: Vec<_> = slices.iter().map(token).collect();

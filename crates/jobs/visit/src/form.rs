@@ -51,7 +51,7 @@ pub struct VisitForm {
 /// One request of a visit.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitStep<'a> {
-    /// Of which slice.
+    /// Slice that is asked for.
     pub slice: u32,
     /// Index of the bucket space.
     pub space: usize,

@@ -116,12 +116,24 @@ fn text(json: &[u8]) -> Result<Cow<'_, str>, ReplyError> {
     serde_json::from_slice(json).map(Cow::Owned).map_err(|_| wrong())
 }
 
+/// A continuation token; `None` if there is none, which is the end. A value that is no text must not look like that end.
+pub(super) fn token(value: Value) -> Result<Option<String>, ReplyError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(token) => Ok(Some(token)),
+        other => Err(form("a continuation token is not a text", other.to_string().as_bytes())),
+    }
+}
+
 /// A line that is no document.
 pub(super) fn line_item(line: &[u8], each: &mut impl FnMut(Item<'_>)) -> Result<(), ReplyError> {
     let value: Value = serde_json::from_slice(line)
         .map_err(|error| form(&format!("a line is not JSON ({error})"), line))?;
     if let Some(progress) = value.get("continuation") {
-        let token = progress.get("token").and_then(Value::as_str).map(str::to_owned);
+        if !progress.is_object() {
+            return Err(form("a continuation is not an object", line));
+        }
+        let token = token(progress.get("token").cloned().unwrap_or(Value::Null))?;
         let percent = progress.get("percentFinished").and_then(Value::as_f64);
         each(Item::Progress { token, percent });
     }

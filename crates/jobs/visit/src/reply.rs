@@ -3,7 +3,7 @@
 //! Vespa answers a visit in two forms: an object with the documents in an array, and, where a stream of JSON
 //! lines was asked for, a line for each document and each step of progress. The first key tells them apart.
 
-use super::item::{Item, document, line_item, on_one_line};
+use super::item::{Item, document, line_item, on_one_line, token};
 use super::json_front::Scan;
 use super::reply_error::{ITEM_BYTES_MAX, ReplyError, form};
 use plimsoll_core::holding::Hold;
@@ -270,8 +270,11 @@ impl ReplyReader {
             .map_err(|error| form(&format!("a value is not JSON ({error})"), value))?;
         match (key, value) {
             (b"\"pathId\"", Value::String(path)) => each(Item::Path(path)),
-            (b"\"continuation\"", Value::String(token)) => {
-                each(Item::Progress { token: Some(token), percent: None });
+            (b"\"continuation\"", value) => {
+                // Without a token the slice is through.
+                if let token @ Some(_) = token(value)? {
+                    each(Item::Progress { token, percent: None });
+                }
             }
             (b"\"documentCount\"", value) => {
                 let count =

@@ -183,3 +183,21 @@ fn a_key_with_a_line_end_in_it_is_no_unknown_key() {
     let (seen, result) = read(&["{\"documents\":[],\"continuations\":\"T33\"}".as_bytes()]);
     assert_eq!((seen.len(), result), (1, Ok(())), "an unknown key may be left out");
 }
+
+/// The end of a slice is a reply without a token: a token that cannot be read must not pass for that.
+#[test]
+fn a_continuation_that_is_no_text_is_not_the_end() {
+    for token in ["7", "{\"token\":\"T33\"}", "[]", "true"] {
+        let object = format!("{{\"documents\":[],\"documentCount\":0,\"continuation\":{token}}}");
+        let line = format!("{{\"continuation\":{{\"token\":{token}}}}}\n");
+        for reply in [object, line] {
+            let (_, result) = read(&[reply.as_bytes()]);
+            let error = result.expect_err(&reply).to_string();
+            assert!(error.contains("a continuation token is not a text"), "{error}");
+        }
+    }
+    let (_, result) = read(&[b"{\"continuation\":\"T33\"}\n{\"continuation\":\"T33\"}\n"]);
+    assert!(result.unwrap_err().to_string().contains("a continuation is not an object"));
+    let (seen, result) = read(&[b"{\"documents\":[],\"continuation\":null}"]);
+    assert_eq!((seen.len(), result), (1, Ok(())), "no token");
+}

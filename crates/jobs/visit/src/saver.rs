@@ -19,9 +19,9 @@ pub(super) struct Saving {
     pub paths: Vec<PathBuf>,
     /// Lengths of them that a state has claimed.
     pub saved_bytes: Arc<Vec<AtomicU64>>,
-    /// Number of this state among all of its visit, and the last of them that was saved.
+    /// Number of this state among all states of its visit.
     pub number: u64,
-    /// See there.
+    /// Number of the latest state whose saving was carried out.
     pub last: Arc<Mutex<u64>>,
 }
 

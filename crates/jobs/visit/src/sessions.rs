@@ -82,7 +82,7 @@ impl VisitSessions {
         }
     }
 
-    /// The end of a request that `came` nothing of.
+    /// Notes the end of a request; `nothing_came`: no byte of its reply arrived.
     fn no_longer_awaited(&mut self, nothing_came: bool) {
         self.awaiting = self.awaiting.saturating_sub(u32::from(nothing_came));
         self.gather.pause();

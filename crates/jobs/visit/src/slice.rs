@@ -148,7 +148,7 @@ pub struct Surroundings<'a> {
     pub earlier: &'a IdSet,
     /// The way lines are written.
     pub format: DocumentFormat,
-    /// Time that the slice's file was when the visit was last saved.
+    /// Length of the slice's file when the visit was last saved, bytes.
     pub saved_bytes: u64,
 }
 
@@ -158,7 +158,7 @@ impl Slice {
         Self { progress, uncovered, ..Self::default() }
     }
 
-    /// A request goes out, when this much time had been lost to the output.
+    /// Begins a request; `waits` is the time lost to the output so far.
     pub fn begin(&mut self, waits: Waits) {
         self.asked = self.progress.token.clone();
         self.reader.clear();
@@ -180,8 +180,8 @@ impl Slice {
         self.reply.first_ns == 0
     }
 
-    /// The first byte of the reply has come; how long it took, ns, where that is known: what came while nothing was
-    /// received has waited for no one knows how long.
+    /// Notes the first byte of the reply. Returns the time since the request, ns; `None` if receiving was held up by the
+    /// output meanwhile, because the byte may have arrived earlier.
     pub fn first(&mut self, times: Times, waits: Waits) -> Option<u64> {
         let wait_ns = times.done_ns.saturating_sub(times.sent_ns);
         self.reply.first_ns = times.done_ns;

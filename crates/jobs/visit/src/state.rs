@@ -33,7 +33,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The name of the form.
+    /// Name and version of the file of this state.
     pub fn schema() -> String {
         STATE_SCHEMA.to_owned()
     }

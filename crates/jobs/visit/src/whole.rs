@@ -78,7 +78,7 @@ impl VisitTotals {
 /// The way documents are written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Address of the server.
+    /// Destination of the documents.
     pub destination: Destination,
     /// Format of a line.
     pub format: DocumentFormat,
@@ -96,11 +96,11 @@ pub struct Visit {
     earlier: IdSet,
     /// Digest of what an interrupted visit had written.
     earlier_digest: IdDigest,
-    /// Time that each file was when the visit was last saved.
+    /// Length of each file when the visit was last saved, bytes.
     saved_bytes: Arc<Vec<AtomicU64>>,
     /// True if a saving is not through yet.
     is_saving: Arc<AtomicBool>,
-    /// The number that were begun, and which was the last that came to its end.
+    /// Savings begun so far, and the number of the latest one that was carried out.
     savings: AtomicU64,
     last_saving: Arc<Mutex<u64>>,
     pub(super) failures_max: u32,
@@ -253,7 +253,7 @@ impl Visit {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A request took its whole time: where none of the `targets` has ever brought anything, no further try will.
+    /// Notes a request that timed out. Ends the visit if there were as many as `targets` and no byte has ever arrived.
     pub(super) fn timed_out(&self, targets: usize) {
         let before = self.unanswered.fetch_add(1, Ordering::Relaxed) as usize;
         if self.bytes.load(Ordering::Relaxed) == 0 && before + 1 >= targets {

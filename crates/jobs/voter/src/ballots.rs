@@ -22,15 +22,15 @@ pub enum BallotError {
     /// Too many contestants, or none.
     #[error(transparent)]
     Contestants(#[from] ContestantsError),
-    /// A share that is none.
+    /// A share below 0 or above 1.
     #[error("the share of votes must be between 0 and 1, not {0}")]
     Share(f64),
-    /// More clients than can be distinguished.
+    /// A key range that does not exist.
     #[error("key range {index} of {of}: there are 1 to 1,000,000 ranges, numbered from 0")]
     Range {
-        /// The phase.
+        /// Index of the range, from 0.
         index: u32,
-        /// Of how many.
+        /// Number of ranges.
         of: u32,
     },
 }
@@ -138,7 +138,7 @@ impl Ballots {
         };
         let is_stray = rng.uniform() < self.game.strays;
         let leans = rng.below(2) == 0;
-        // Nobody can guess who leans: what both would vote is known before, and no jump is guessed wrong.
+        // Both votes are made before one is chosen, so that no branch is mispredicted.
         let of_all = 1 + rng.below(self.game.contestants.into()) as i32;
         let contestant = match (is_stray, leans) {
             (true, _) => UNKNOWN_CONTESTANT,

@@ -18,7 +18,7 @@ use std::sync::mpsc::Sender;
 pub(super) enum Answer {
     /// It is written; or a row is right, where no one votes.
     Accepted,
-    /// No one knows that contestant.
+    /// The contestant is unknown.
     Contestant,
     /// That telephone has voted as often as it may.
     Limit,
@@ -126,7 +126,7 @@ impl Desk {
         i64::from(self.voting.settings.game.max_votes)
     }
 
-    /// Number of clients that that rest may go on.
+    /// Number of resting clients that may send again now.
     pub(super) fn called(&self) -> u32 {
         if self.voting.is_stopped() {
             return u32::MAX;
@@ -179,7 +179,7 @@ impl Desk {
         self.failed(times)
     }
 
-    /// No one knows whether the call was done.
+    /// It is unknown whether the call was done.
     pub(super) fn unknown(&mut self, times: Times) -> Outcome {
         self.tally.unknown += 1;
         add(&self.seen().unknown, 1);
@@ -222,7 +222,7 @@ impl Desk {
         self.server_run.flush(&mut self.tally.server);
         self.tally.unknown += u64::from(self.under_way);
         add(&self.seen().unknown, u64::from(self.under_way));
-        // Nobody counts a benchmark that failed to start.
+        // The receiver is gone only if the benchmark failed to start.
         let _ = self.counted.send(self.tally);
     }
 }

@@ -34,7 +34,7 @@ pub struct VotingNow {
     pub sent: u64,
     /// Votes acknowledged.
     pub accepted: u64,
-    /// Votes for no one the database knows.
+    /// Votes for an unknown contestant.
     pub rejected_contestant: u64,
     /// Votes from telephones that had voted as often as they may.
     pub rejected_limit: u64,
@@ -82,7 +82,7 @@ impl VotingNow {
     }
 }
 
-/// Written by one shard only, read by whoever watches.
+/// Counters that one shard alone writes, and observers read.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Seen {

@@ -5,7 +5,7 @@
 //! less; when only the recent ones are, one less; when only they are not, one more. Here a window is late when more calls
 //! than the percentile allows came after the limit, and windows are added up by their calls, so that nothing is averaged.
 //! A tenth less is due as soon as the recent windows are late and the last one alone is too: with the tail of a
-//! distribution it is soon far too late. Values from before such a retreat say nothing of the load after it, and is
+//! distribution it is soon far too late. Values from before such a retreat say nothing of the load after it, and are
 //! forgotten; and where the limit lies is known by then, so that from then on it is only a hundredth more.
 
 use plimsoll_core::clock::{MILLISECOND_NS, SECOND_NS};
@@ -96,7 +96,7 @@ impl FromStr for TuneGoal {
 }
 
 impl TuneGoal {
-    /// The same for the time of another client.
+    /// The same limit on this latency.
     #[must_use]
     pub fn of(mut self, latency: TunedLatency) -> Self {
         self.latency = latency;
@@ -189,12 +189,12 @@ impl Tuner {
         &self.goal
     }
 
-    /// All that is allowed is in flight, and the user waits.
+    /// Notes that all that is allowed is in flight, and a client waits.
     pub fn full(&mut self) {
         self.was_full = true;
     }
 
-    /// A call has ended; one that failed came too late whenever it was. Whether it came too late.
+    /// Takes the end of a call, and returns true if it came too late, as each call that failed did.
     pub fn ended(&mut self, took_ns: Option<u64>, now_ns: u64) -> bool {
         let late = took_ns.is_none_or(|took_ns| took_ns > self.goal.limit_ns);
         if self.from_ns == 0 {

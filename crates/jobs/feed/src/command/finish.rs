@@ -1,7 +1,7 @@
 //! Result of a feed.
 
 use super::task::Task;
-use crate::{InflightChoice, Position, Tally};
+use crate::{InflightChoice, Left, Position, Tally};
 use plimsoll_core::clock::now_ns;
 use plimsoll_core::verdict::{Verdict, VerdictKind};
 use plimsoll_job::throughput::Waiting;
@@ -28,7 +28,13 @@ pub struct Ended {
 pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     let feed = &task.feed;
     feed.input.close();
-    let (tally, position) = (&ended.tally, feed.input.position());
+    let (mut tally, position) = (ended.tally.clone(), feed.input.position());
+    // The reader may have gone on when a shard had ended.
+    for mut batch in feed.input.rest() {
+        while let Some((item, bytes)) = batch.take() {
+            feed.leave_unsent(&item, bytes, &mut tally);
+        }
+    }
     let mut warnings = Vec::new();
     if let Err(error) = feed.failed.finish() {
         warnings
@@ -41,7 +47,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
     let settled = tally.accepted + tally.refused + tally.ignored_fields + tally.ignored_operations;
     let settled = settled.max(1) as f64;
     let trouble = feed.trouble();
-    let unread = unread(task, &position);
+    let unread = unread(task, &position, tally.first_left);
     let read_enough = unread.is_none() || feed.may_end_early();
     // What was fed by an earlier run may be all that there is; an input without operations is somebody's mistake.
     let passed_over = position.skipped + position.elsewhere;
@@ -65,7 +71,7 @@ pub fn result(task: &Task, ended: &Ended) -> (FeedResult, Vec<String>) {
         reply_bytes: tally.reply_bytes,
         http: if task.scenario.http2 { "2" } else { "1.1" }.to_owned(),
         connections: task.scenario.own_connections(),
-        inflight: inflight(task, tally),
+        inflight: inflight(task, &tally),
         codes: tally
             .codes
             .iter()
@@ -116,13 +122,16 @@ fn examples(task: &Task) -> Vec<RefusedOperation> {
     refusals.into_iter().map(told).collect()
 }
 
-/// Position at which the input was left, unless it was read to its end.
-fn unread(task: &Task, position: &Position) -> Option<InputPlace> {
-    if position.at_end && task.feed.input.trouble().is_none() {
-        return None;
-    }
-    let file = task.feed.input.names().get(position.file).cloned().unwrap_or_default();
-    Some(InputPlace { file, line: position.line, skip: position.operations })
+/// Position from which on some of the input was not fed: that of the first operation that was read and left alone, or else the end
+/// of what was read, unless that is all.
+fn unread(task: &Task, position: &Position, left: Option<Left>) -> Option<InputPlace> {
+    let (file, line, skip) = match left {
+        Some(left) => (left.file as usize, left.line, left.number - 1),
+        None if position.at_end && task.feed.input.trouble().is_none() => return None,
+        None => (position.file, position.line, position.operations),
+    };
+    let file = task.feed.input.names().get(file).cloned().unwrap_or_default();
+    Some(InputPlace { file, line, skip })
 }
 
 /// The time for which the feed waited for its input.
@@ -134,7 +143,7 @@ pub fn input(result: &FeedResult) -> Waiting {
     }
 }
 
-/// Returns true if every operation was accepted.
+/// Returns the verdict: valid if every operation was accepted.
 pub fn verdict(result: &FeedResult, stopped: bool) -> Verdict {
     if result.complete {
         return Verdict::new(VerdictKind::Valid, Vec::new());

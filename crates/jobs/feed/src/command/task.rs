@@ -205,7 +205,7 @@ impl Task {
     }
 }
 
-/// Refuses what makes no sense, whether it comes from flags or from a file.
+/// Rejects an invalid scenario, from flags or from a file.
 fn check(asked: &FeedScenario) -> Result<()> {
     let several = asked.files.iter().filter(|path| *path == Path::new("-")).count() > 1;
     let wrong = if asked.targets.is_empty() {
@@ -294,7 +294,7 @@ fn settings_of(asked: &FeedScenario, limit: u32) -> Settings {
 /// The rules by which operations become requests to each target: headers and compression.
 ///
 /// # Errors
-/// A header that is none.
+/// An invalid header.
 pub fn forms_of(
     (headers, compression): (&[String], &str),
     urls: &[Url],

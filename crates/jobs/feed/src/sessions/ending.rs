@@ -113,7 +113,7 @@ impl FeedSessions {
         for slot in self.slots.held() {
             let never_sent = slot.last.is_none() && slot.stage != Stage::UnderWay;
             if may_end && never_sent {
-                self.tally.left += 1;
+                self.tally.leave(&slot.item);
                 continue;
             }
             self.tally.unsettled += 1;
@@ -136,14 +136,7 @@ impl FeedSessions {
         let mut batch = Some(std::mem::take(&mut self.batch));
         while let Some(mut waiting) = batch {
             while let Some((item, bytes)) = waiting.take() {
-                if may_end {
-                    self.tally.left += 1;
-                    continue;
-                }
-                self.tally.unsettled += 1;
-                let file = &feed.input.names()[item.file as usize];
-                let reason = "the feed ended before it was sent";
-                feed.failed.refused(&item, bytes, file, 0, reason);
+                feed.leave_unsent(&item, bytes, &mut self.tally);
             }
             batch = feed.input.take(self.shard, None).0;
         }

@@ -326,7 +326,7 @@ pub fn verdict(
 }
 
 impl Row {
-    /// May this run be believed? Delays of the generator that are small beside the limit do not matter, however large
+    /// Returns the verdict on this run. Delays of the generator that are small beside the limit do not matter, however large
     /// they are beside the times of a quick target.
     fn verdict(&self, goal: &Goal) -> Verdict {
         let Stretch { totals, health, interrupted, .. } = &self.stretch;

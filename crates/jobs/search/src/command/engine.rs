@@ -165,7 +165,7 @@ impl Engine {
     /// Starts it again after its death. Only what this program started can be started again.
     ///
     /// # Errors
-    /// When it is another client's, does not start, or has been started again too often.
+    /// When plimsoll did not start it, or it does not start, or has been started again too often.
     pub fn restart(&mut self) -> Result<()> {
         if !self.is_ours() {
             bail!("plimsoll did not start it and cannot restart it");

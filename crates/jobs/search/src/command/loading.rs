@@ -226,8 +226,7 @@ fn write(
     }))
 }
 
-/// The number that a question for one is answered with; none where the engine does not say. The inner error is that the
-/// answer did not come, and why.
+/// Asks an engine for a number; `None` if its answer holds none. The inner error is the reason why no answer came.
 fn told(server: &Server, asked: Option<Call>) -> Result<Result<Option<u64>, Failure>> {
     let Some(call) = asked else { return Ok(Ok(None)) };
     let answer = server.ask_one(&call, ORDER_WITHIN)?;

@@ -79,7 +79,7 @@ pub fn run(spec: &MatrixSpec, args: &SearchArgs, output: &Output) -> Result<Fini
     raise_descriptor_limit();
     let list = spec.list().map_err(wrong)?;
     for engine in &spec.engines {
-        // A wrong address or header is told before anything is made or sent.
+        // A wrong address or header is reported before anything is made or sent.
         let (url, dialect) = match &engine.place {
             EnginePlace::Address(url) => (url.as_str(), engine.dialect),
             EnginePlace::Serve(_) => (NOWHERE, Dialect::Elasticsearch),

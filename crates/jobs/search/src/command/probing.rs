@@ -125,7 +125,7 @@ fn ask(server: &Server, index: &str, distance: u8) -> Result<Told> {
     })
 }
 
-/// Waits until the word itself is found: not every engine shows at once what it has taken. Tells why it is not.
+/// Waits until the word itself is found: not every engine shows at once what it has taken. Returns the reason if it is not found.
 fn until_planted(server: &Server, index: &str) -> Result<Option<String>> {
     let until_ns = now_ns() + WITHIN.ns;
     loop {

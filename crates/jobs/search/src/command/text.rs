@@ -150,7 +150,7 @@ impl<'a> Texts<'a> {
         Ok((self.data.join(format!("{name}-{}-{mark}.ndjson", label(bytes).to_lowercase())), mark))
     }
 
-    /// The text of a size; made if it is not there yet. `tell` is reported the bytes written so far.
+    /// The text of a size; made if it is not there yet. `tell` gets the number of bytes written so far.
     ///
     /// # Errors
     /// When it cannot be made or written, or the source has less text.
@@ -244,7 +244,7 @@ fn wait_to_be_alone(path: &Path) -> Result<Alone> {
 }
 
 impl About {
-    /// Returns the present state.
+    /// Returns the path of the description of a text, which lies beside it.
     fn beside(path: &Path) -> PathBuf {
         path.with_extension("json")
     }

@@ -72,7 +72,7 @@ const NDJSON: &str = "application/x-ndjson";
 /// Content of the answer to a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Number of documents match, where that that is reported exactly.
+    /// Number of documents that match, if the engine reports it exactly.
     pub hits: Option<u64>,
     /// Ids of the documents returned.
     pub ids: Vec<String>,
@@ -296,7 +296,9 @@ impl Dialect {
     pub fn hello(self) -> Call {
         match self {
             Dialect::Elasticsearch => Call::without_body("GET", "/"),
-            Dialect::Postgresql => Call::Sql("SHOW server_version".to_owned()),
+            Dialect::Postgresql => {
+                Call::Sql("SELECT to_json(current_setting('server_version'))".to_owned())
+            }
             Dialect::Vespa => Call::without_body("GET", "/state/v1/health"),
         }
     }

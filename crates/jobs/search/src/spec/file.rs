@@ -5,7 +5,7 @@ use crate::SearchError;
 use crate::dialect::Dialect;
 use crate::sessions::Order;
 use plimsoll_core::assertion::Assertion;
-use plimsoll_core::scenario::{RowOrder, RowsPer, RowsScenario, path_from};
+use plimsoll_core::scenario::{RowOrder, RowsPer, RowsScenario, headers_from, path_from};
 use plimsoll_core::schedule::Pause;
 use plimsoll_core::units::{Size, Span};
 use plimsoll_job::toml_text;
@@ -279,11 +279,7 @@ impl MatrixFile {
         if let Some(RowsFile(rows)) = &mut self.rows {
             rows.file = path_from(folder, &rows.file);
         }
-        for header in &mut self.headers {
-            if let Some(path) = header.strip_prefix('@') {
-                *header = format!("@{}", from(path));
-            }
-        }
+        headers_from(folder, &mut self.headers);
         self
     }
 

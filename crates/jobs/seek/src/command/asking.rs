@@ -102,7 +102,7 @@ pub fn of_votes(args: &SeekArgs, task: &Task, output: &Output) -> Result<Finishe
     seek_votes(&words, &scenario.slo, search, output)
 }
 
-/// Rejects what votes have not, before anything is sent.
+/// Rejects flags that votes do not have, before anything is sent.
 fn check_votes(args: &SeekArgs, scenario: &Scenario) -> Result<()> {
     let plain = Scenario::default();
     let is_http = |target: &String| target.starts_with("http");

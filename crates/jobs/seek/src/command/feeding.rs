@@ -73,7 +73,7 @@ pub fn of_feed(
     search(&task, subject, output, || http)
 }
 
-/// Rejects what operations have not, before anything is sent.
+/// Rejects flags that operations do not have, before anything is sent.
 fn check(scenario: &Scenario, accept: &[u16], votes: bool) -> Result<()> {
     let plain = Scenario::default();
     let is_http = |target: &String| target.starts_with("http://") || target.starts_with("https://");

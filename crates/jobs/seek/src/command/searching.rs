@@ -17,7 +17,7 @@ use plimsoll_job::usage::usage;
 use plimsoll_wire::Sessions;
 use std::cell::RefCell;
 
-/// Reason why one part of a search alone is nothing.
+/// Reason why one part of a search cannot run alone.
 pub const PARTS: &str = "each rate follows from the replies to all parts; use --agents";
 
 /// Sessions of one part of the search for every shard, from a seed.
@@ -25,7 +25,7 @@ type PartSessions<'a, P> = dyn FnMut(u64) -> Result<Vec<Box<dyn Sessions<P> + Se
 
 /// The requests of a search and the limits that judge them.
 pub struct Subject<'a, P: Driven> {
-    /// The scenario in the record.
+    /// Plan and class names of the requests, for the record.
     pub about: &'a About<'a>,
     /// The limits that requests are counted by.
     pub limits: Vec<WindowLimit>,

@@ -7,13 +7,15 @@ use plimsoll_job::signals;
 use plimsoll_report::command::shell;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Longest time until a target answers.
 const READY_WITHIN: Duration = Duration::from_secs(300);
+/// Longest time for one try to connect.
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// Longest time that it may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -40,16 +42,24 @@ impl Address {
         Self { origin, host: host.to_owned(), port: port.to_owned() }
     }
 
-    /// Returns a word of a command line with this address where `old` stands.
-    pub fn in_place_of(&self, old: &Self, word: &str) -> String {
-        if !old.origin.is_empty() && word.starts_with(&old.origin) {
-            format!("{}{}", self.origin, &word[old.origin.len()..])
-        } else if word == old.host {
-            self.host.clone()
-        } else if word == old.port && !old.port.is_empty() {
-            self.port.clone()
-        } else {
-            word.to_owned()
+    /// Returns the words of a command line with this address where `old` stands: as a URL, or as a host with its port behind it. A
+    /// number alone may be a rate.
+    pub fn in_place_of(&self, old: &Self, words: &[String]) -> Vec<String> {
+        let mut replaced: Vec<String> = words.iter().map(|word| self.url(old, word)).collect();
+        for at in 1..words.len() {
+            if words[at - 1] == old.host && words[at] == old.port && !old.port.is_empty() {
+                (replaced[at - 1], replaced[at]) = (self.host.clone(), self.port.clone());
+            }
+        }
+        replaced
+    }
+
+    /// Returns a word with this address if it is a URL of `old`.
+    fn url(&self, old: &Self, word: &str) -> String {
+        let path = word.strip_prefix(&old.origin).filter(|_| !old.origin.is_empty());
+        match path.filter(|path| path.is_empty() || path.starts_with(['/', '?'])) {
+            Some(path) => format!("{}{path}", self.origin),
+            None => word.to_owned(),
         }
     }
 }
@@ -111,7 +121,12 @@ impl Served {
     }
 
     fn answers(&self) -> bool {
-        TcpStream::connect(format!("{}:{}", self.address.host, self.address.port)).is_ok()
+        let Address { origin, host, port } = &self.address;
+        let usual = if origin.starts_with("https://") { "443" } else { "80" };
+        let port = if port.is_empty() { usual } else { port.as_str() };
+        let places = format!("{host}:{port}").to_socket_addrs().into_iter().flatten();
+        // Without a limit, an address that nothing answers holds this up for two minutes.
+        places.into_iter().any(|place| TcpStream::connect_timeout(&place, CONNECT_WITHIN).is_ok())
     }
 }
 
@@ -141,8 +156,13 @@ mod tests {
     fn a_new_address_stands_in_the_place_of_the_old_one() {
         let (old, new) =
             (Address::of("http://127.0.0.1:80/a"), Address::of("http://127.0.0.1:9999"));
-        assert_eq!(new.in_place_of(&old, "http://127.0.0.1:80/a?b"), "http://127.0.0.1:9999/a?b");
-        assert_eq!(new.in_place_of(&old, "80"), "9999");
-        assert_eq!(new.in_place_of(&old, "--rate"), "--rate");
+        let replaced = |text: &str| {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            new.in_place_of(&old, &words).join(" ")
+        };
+        assert_eq!(replaced("http://127.0.0.1:80/a?b"), "http://127.0.0.1:9999/a?b");
+        assert_eq!(replaced("http://127.0.0.1:8080/"), "http://127.0.0.1:8080/");
+        assert_eq!(replaced("-n 80 127.0.0.1 80"), "-n 80 127.0.0.1 9999");
+        assert_eq!(replaced("--rate 80"), "--rate 80");
     }
 }

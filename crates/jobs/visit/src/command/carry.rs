@@ -131,7 +131,7 @@ fn watch(
                 && now_ns() - saved_ns >= SAVE_EVERY_NS
             {
                 saved_ns = now_ns();
-                // The next second tries again; at the end an error is told.
+                // The next second tries again; at the end an error is reported.
                 visit.save_soon(state);
             }
             std::thread::sleep(LOOK_EVERY);

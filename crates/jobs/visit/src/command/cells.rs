@@ -19,7 +19,7 @@ use plimsoll_workloads::http::Troubles;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Measures one way of visiting. `None` stands for a visit that could not take place.
+/// Measures one way of visiting for the time `length`.
 fn cell(
     task: &Task,
     form: &VisitForm,
@@ -43,7 +43,7 @@ fn cell(
     let _ = watch.join();
     let end = end?;
     let totals = visit.totals();
-    // A cell that is cut off waits a little for what is under way.
+    // A cell that is cut off waits a little for requests in flight.
     let seconds = ((now_ns() - started_ns) as f64 / 1e9).max(1e-9);
     let cell = VisitCell {
         slices: form.slices,

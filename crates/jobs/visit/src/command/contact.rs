@@ -65,7 +65,7 @@ pub fn contact(task: &mut Task) -> Result<Contact> {
         }
     }
     let small = small(&task.form);
-    // Somebody on the way may have answered for once.
+    // A proxy may have answered once in place of the target.
     for is_last in [false, true] {
         match ask(task, &small)? {
             Asked::Answer(Answered::Refused(why)) => return Ok(Contact::Failed(why)),

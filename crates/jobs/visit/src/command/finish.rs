@@ -108,7 +108,7 @@ pub fn output(result: &VisitResult) -> Waiting {
     }
 }
 
-/// Returns true if all that was asked for is there.
+/// Returns the verdict: valid if everything that was asked for was received and written.
 pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     let ledger = &end.totals.ledger;
     let mut reasons = Vec::new();

@@ -64,11 +64,33 @@ pub fn path_of(urls: &[Url]) -> Result<String> {
 
 /// Returns whether Vespa looks only into the buckets that the visit names, and then does not cut it into slices.
 pub fn pins_buckets(form: &VisitForm) -> bool {
-    let selection = form.selection.as_deref().unwrap_or_default();
-    let words = ["id.user", "id.group", "id =", "id=="];
     let located =
         form.path.split('/').nth(5).is_some_and(|part| part == "number" || part == "group");
-    located || words.iter().any(|word| selection.to_ascii_lowercase().contains(word))
+    located || form.selection.as_deref().is_some_and(names_ids)
+}
+
+/// Returns whether a selection compares the id of a document, or the user or group in it.
+fn names_ids(selection: &str) -> bool {
+    let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let text = selection.to_ascii_lowercase();
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) => quote = Some(open).filter(|_| c != open),
+            (None, '"' | '\'') => quote = Some(c),
+            (None, _) => {
+                let (before, rest) = text.split_at(at);
+                let Some(behind) = rest.strip_prefix("id") else { continue };
+                let is_located = behind.starts_with(".user") || behind.starts_with(".group");
+                let is_compared = behind.trim_start().starts_with('=')
+                    || (before.trim_end().ends_with('=') && !behind.starts_with(is_part_of_name));
+                if !before.ends_with(is_part_of_name) && (is_located || is_compared) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
 }
 
 /// Reads seconds since 1970, or a time as RFC 3339 has it, as us.
@@ -177,6 +199,30 @@ mod tests {
     fn path(text: &str) -> Result<String, String> {
         let url = Url::parse(&format!("http://h:1{text}")).unwrap();
         path_of(&[url]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_selection_names_ids_only_where_it_compares_one() {
+        for text in [
+            "id == \"id:a:music::1\"",
+            "id=\"id:a:music::1\"",
+            "music.year > 3 and ID.user == 7",
+            "id.group=\"a\"",
+            "\"id:a:music::1\" == id",
+        ] {
+            assert!(names_ids(text), "{text}");
+        }
+        for text in [
+            "music.paid == true",
+            "music.id == 3",
+            "3 == music.id",
+            "music.title == 'id = x'",
+            "id.namespace == \"a\"",
+            "\"a\" == id.type",
+            "true",
+        ] {
+            assert!(!names_ids(text), "{text}");
+        }
     }
 
     #[test]

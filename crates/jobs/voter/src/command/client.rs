@@ -222,7 +222,7 @@ pub struct Run<'a, P: Driven, F: Fn() -> P + Sync> {
 }
 
 impl<P: Driven, F: Fn() -> P + Sync> Run<'_, P, F> {
-    /// Makes the calls of this plan, with someone who watches them.
+    /// Makes the calls of this plan, and watches them.
     ///
     /// # Errors
     /// When they could not be made.

@@ -46,7 +46,7 @@ impl Contact {
     /// Logs in at every host, and keeps the first connection.
     ///
     /// # Errors
-    /// Nothing listens (the target failed), or whoever listens does not let us in, or is no database of this kind.
+    /// Nothing listens (the target failed), or the server rejects the login, or is no database of this kind.
     pub fn open(database: &Database, connect_timeout: Span) -> Result<Self> {
         let targets = database.targets();
         match database {
@@ -144,7 +144,7 @@ impl Contact {
     }
 }
 
-/// Host leads that which partition, by the targets of a run; nothing where there is one host, or where the cluster does
+/// Returns the host that leads each partition, by the targets of a run; none if there is one host, or if the cluster does
 /// not say: votes then go to any host, which passes them on.
 ///
 /// # Errors
@@ -193,7 +193,7 @@ fn cluster_of(host: Host) -> (i64, [u8; 4]) {
 /// Logs in at every host once, and calls `@Ping` there.
 ///
 /// # Errors
-/// Nothing listens (the target failed), or whoever listens does not let us in, or is no VoltDB.
+/// Nothing listens (the target failed), or the server rejects the login, or is no VoltDB.
 pub fn ping(address: &VoltAddress, targets: &[Target], limit: Span) -> Result<()> {
     for (index, target) in targets.iter().enumerate() {
         if !targets[..index].contains(target) {
@@ -227,7 +227,7 @@ fn open_volt(
 }
 
 impl Database {
-    /// Finds out what TLS that PostgreSQL may or may not have comes to, so that all connections of a run are of one kind.
+    /// Settles `sslmode=prefer` by one login to PostgreSQL, so that all connections of a run are of one kind.
     ///
     /// # Errors
     /// Nothing listens there, or the server rejects the login.
@@ -239,10 +239,10 @@ impl Database {
     }
 }
 
-/// Logs in to PostgreSQL once, and tells whether that was over TLS.
+/// Logs in to PostgreSQL once, and returns whether that was over TLS.
 ///
 /// # Errors
-/// Nothing listens (the target failed), or whoever listens does not let us in, or is no PostgreSQL.
+/// Nothing listens (the target failed), or the server rejects the login, or is no PostgreSQL.
 fn log_in(address: &Address, limit: Span) -> Result<bool> {
     let target = Target::resolve(&address.host, address.port);
     let end = plimsoll_job::postgres::log_in(&target, address, ANSWER_WITHIN, limit)?;
@@ -304,7 +304,7 @@ fn sql(exchange: &mut Exchange<Postgres>, text: &str) -> Result<Option<String>> 
     answer.map_err(|why| anyhow::anyhow!("the database said: {why}"))
 }
 
-/// Returns how many contestants there are.
+/// Calls `Initialize`, and returns the number of contestants in the database.
 fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<i64> {
     let csv = names.join(",");
     let count = Value::Integer(names.len() as i32);
@@ -314,7 +314,7 @@ fn initialize(exchange: &mut Exchange<Volt>, names: &[String]) -> Result<i64> {
     let Some(there) = there.filter(|there| *there > 0) else {
         bail!("the reply to Initialize has no number of contestants");
     };
-    // Calls of a procedure that is not there would all fail: better to know now. Nobody is number 0.
+    // All calls of a missing procedure would fail: it is found now. No contestant has the number 0, so nothing is written.
     request.call("Vote", &[Value::BigInt(0), Value::Integer(0), Value::BigInt(1)]);
     volt(exchange, &request, |_| there)
 }

@@ -50,7 +50,7 @@ pub enum Switch {
     Off,
 }
 
-/// The way a vote is said in SQL.
+/// Form of a vote in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SqlFlag {
     /// One call of a stored function.

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Between two looks at whether the run is over.
+/// Pause between two looks at whether the run is over.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Returns the output of the lines of this run, which only who asks for them gets; `stdout_is_taken` says that stdout carries
+/// Returns the output of the lines of this run: none unless they were asked for; `stdout_is_taken` is true if stdout carries
 /// JSON.
 #[must_use]
 pub fn lines_of(shape: &Shape, voice: Voice, stdout_is_taken: bool) -> Lines {
@@ -36,13 +36,13 @@ pub struct Watch<'a> {
     pub shape: &'a Shape,
     /// True if the server reports times.
     pub server_reports: bool,
-    /// Time at which a run whose target has gone is given up.
+    /// Time without an answer after which a run whose target has gone is ended.
     pub give_up: Span,
     /// Output of lines.
     pub lines: Lines,
     /// True if calls may wait in a queue.
     pub has_queue: bool,
-    /// The way the shards stand.
+    /// State of each shard.
     pub gauges: &'a [Arc<Gauge>],
     /// Ends the schedule.
     pub end_early: &'a AtomicBool,
@@ -50,7 +50,7 @@ pub struct Watch<'a> {
     pub done: &'a AtomicBool,
 }
 
-/// Time of the last answer.
+/// State at the last answer.
 struct Answered {
     at_ns: u64,
     calls: u64,

@@ -20,7 +20,7 @@ pub struct Search {
     pub most_per_s: f64,
     /// Arrivals of calls.
     pub arrivals: Arrivals,
-    /// By which method.
+    /// Method of the search.
     pub method: Method,
     /// True if the line is followed.
     pub watches: bool,

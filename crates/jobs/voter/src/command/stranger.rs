@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Longest time that someone may take to say something.
+/// Longest wait for the first bytes of a service.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that tell one service from another.
 const LOOKED_AT: usize = 64;
@@ -64,7 +64,7 @@ fn ask(target: &Target, question: &[u8]) -> Vec<u8> {
         let Ok(mut stream) = TcpStream::connect_timeout(address, PATIENCE) else { continue };
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let _ = stream.set_write_timeout(Some(PATIENCE));
-        // Whoever closes at once may still have said why.
+        // A service that closes at once may have sent the reason before.
         let _ = stream.write_all(question);
         while length < heard.len() {
             match stream.read(&mut heard[length..]) {

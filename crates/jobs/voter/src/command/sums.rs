@@ -31,7 +31,7 @@ pub fn add_up(result: &mut VoterResult, own: &VoterResult, server: &mut Histogra
     if !own.server.histogram.is_empty() {
         server.merge(&Histogram::decode(&own.server.histogram)?);
     }
-    // Whoever asked last saw all votes.
+    // The process that asked last saw all votes.
     let votes = |one: &VoterResult| one.contestants.iter().map(|c| c.votes).sum::<u64>();
     if votes(own) >= votes(result) {
         result.contestants.clone_from(&own.contestants);

@@ -45,13 +45,13 @@ pub struct Task {
     pub scenario: Scenario,
     /// Calls in flight on one connection.
     pub depth: u32,
-    /// The way a vote is said in SQL.
+    /// Form of a vote in SQL.
     pub sql: SqlWay,
     /// Isolation level of its transaction.
     pub isolation: Isolation,
     /// True if votes go to the hosts that lead their partitions.
     pub affinity: bool,
-    /// Time at which a run whose target has gone is given up.
+    /// Time without an answer after which a run whose target has gone is ended.
     pub give_up: Span,
     /// TLS to PostgreSQL, where its address asks for it.
     pub tls: Option<Tls>,
@@ -269,7 +269,7 @@ fn share_of(range: KeyRange, part: Slice) -> KeyRange {
     KeyRange { index: range.index * part.of + part.index, of: range.of * part.of }
 }
 
-/// The way a vote is said where SQL is used.
+/// Returns the form of a vote in SQL.
 fn way(flag: Option<SqlFlag>) -> SqlWay {
     match flag {
         None | Some(SqlFlag::Function) => SqlWay::Function,

@@ -159,6 +159,13 @@ impl BenchFlags {
                 "--rate, --auto-tune and --seek set the pace; leave out --rhythm, --clients and --burst",
             ));
         }
+        // A search judges its own limits, and nothing beside them.
+        let has_others = !self.slo.is_empty() || !self.assertions.is_empty();
+        if !self.seek.is_empty() && has_others {
+            return Err(usage(
+                "--seek searches for its own limits: write each further limit as another --seek, and leave out --slo and --assert",
+            ));
+        }
         match self.rhythm {
             Some(RhythmFlag::Burst) if shape.rhythm != Rhythm::Burst => {
                 (shape.rhythm, shape.size, shape.delay) = (Rhythm::Burst, BURST, None);

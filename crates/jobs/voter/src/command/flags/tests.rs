@@ -47,6 +47,16 @@ fn flags_of_hello() -> Shape {
     flags("").shape(Bench::Hello).unwrap().0
 }
 
+/// A search judges its own limits: an assertion beside them would pass whatever came out.
+#[test]
+fn a_search_rejects_assertions() {
+    let mut flags = flags("--seek p99=10ms");
+    assert!(flags.shape(Bench::Voter).is_ok());
+    flags.assertions = vec!["global p95 < 1us".parse().unwrap()];
+    let printed = flags.shape(Bench::Voter).unwrap_err().to_string();
+    assert!(printed.contains("leave out --slo and --assert"), "{printed}");
+}
+
 #[test]
 fn every_contradiction_has_its_line() {
     let cases = [
@@ -67,6 +77,7 @@ fn every_contradiction_has_its_line() {
         ("--rate 5 --clients 5", "set the pace"),
         ("--rate 5 --seek p99=10ms", "exclude each other"),
         ("--seek p99=10ms --calls 5", "leave out --calls"),
+        ("--seek p99=10ms --slo errors=0.1%", "another --seek"),
         ("--contestants 13", "--contestants 13: use 1 to 12"),
         ("--contestants 0", "--contestants must be 1 to 12"),
         ("--names a,b,c,d,e,f,g,h,i,j,k,l,m", "--contestants 13: use 1 to 12"),
