@@ -66,6 +66,9 @@ impl Settings {
         flatten("", json, &mut flat)?;
         let mut settings = Self::default();
         for (name, value) in flat {
+            if value.is_null() {
+                continue;
+            }
             let name = name.strip_prefix("index.").unwrap_or(&name).to_owned();
             let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
             match name.as_str() {
@@ -106,6 +109,10 @@ impl Settings {
     /// When a setting is not known, or is fixed.
     pub(crate) fn change(&mut self, json: &Json) -> Result<(), ElasticError> {
         let changed = Self::read(json)?;
+        let mut flat = Map::new();
+        flatten("", json, &mut flat)?;
+        let unset = flat.into_iter().filter(|(_, value)| value.is_null());
+        unset.for_each(|(name, _)| self.unset(name.strip_prefix("index.").unwrap_or(&name)));
         if changed.shown.contains_key("number_of_shards") {
             let reason = "Can't update non dynamic settings [[index.number_of_shards]] for open \
                           indices";
@@ -121,6 +128,22 @@ impl Settings {
         self.shown.extend(changed.shown);
         Ok(())
     }
+
+    /// Brings the default of a setting back, as null does.
+    fn unset(&mut self, name: &str) {
+        let usual = Self::default();
+        match name {
+            "refresh_interval" => {
+                self.refresh = usual.refresh;
+                self.refreshes_when_looked_at = usual.refreshes_when_looked_at;
+            }
+            "number_of_replicas" => self.replicas = usual.replicas,
+            // It is fixed.
+            "number_of_shards" => return,
+            _ => {}
+        }
+        self.shown.remove(name);
+    }
 }
 
 fn flatten(prefix: &str, json: &Json, flat: &mut Map<String, Json>) -> Result<(), ElasticError> {
@@ -132,7 +155,6 @@ fn flatten(prefix: &str, json: &Json, flat: &mut Map<String, Json>) -> Result<()
                 flatten(&name, value, flat)?;
             }
         }
-        Json::Null => {}
         value => {
             if flat.len() >= MAX_SETTINGS {
                 let reason = format!("more than [{MAX_SETTINGS}] settings");
@@ -205,6 +227,20 @@ mod tests {
         assert!(error.reason.contains("longer than the limit of [8192]"), "{}", error.reason);
         let many = json!({ "a": inner, "b": 1 });
         assert_eq!(Settings::read(&many).unwrap_err().reason, "more than [1000] settings");
+    }
+
+    #[test]
+    fn null_brings_a_default_back() {
+        let set = json!({"number_of_shards": 3, "refresh_interval": "-1", "codec": "x"});
+        let mut settings = Settings::read(&set).unwrap();
+        let unset = json!({"index": {"refresh_interval": null, "number_of_shards": null}});
+        settings.change(&unset).unwrap();
+        let usual = Settings::default();
+        assert_eq!(settings.refresh, usual.refresh);
+        assert!(settings.refreshes_when_looked_at);
+        assert_eq!(settings.shards, 3, "it is fixed");
+        let shown = |name: &str| settings.shown.contains_key(name);
+        assert!(shown("codec") && shown("number_of_shards") && !shown("refresh_interval"));
     }
 
     #[test]

@@ -66,10 +66,15 @@ impl State {
         change: impl FnOnce(&mut Settings) -> Result<(), ElasticError>,
     ) -> Result<(), ElasticError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut settings = self.settings();
+        let before = self.settings();
+        let mut settings = before.clone();
         change(&mut settings)?;
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+        let set = |settings| {
+            *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+        };
+        set(settings);
         self.keep(&self.mapping()).map_err(|error| {
+            set(before);
             ElasticError::internal(format!("cannot keep the settings of [{}]: {error}", self.name))
         })
     }

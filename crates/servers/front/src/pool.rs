@@ -76,7 +76,7 @@ impl Pool {
         self.shared.limit
     }
 
-    /// Number of jobs wait.
+    /// Number of jobs that wait.
     pub fn waiting(&self) -> usize {
         self.shared.lock().jobs.len()
     }

@@ -2,7 +2,7 @@
 
 use crate::arriving::Arriving;
 use crate::parsed::{NoRoom, ParsedRoom};
-use flate2::read::GzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Incoming};
@@ -229,7 +229,8 @@ async fn collect(
 /// Unpacks a body in steps, each covered by the budget before it is kept: a thousand packed bombs must not be unpacked first
 /// and rejected afterwards.
 fn unpack(bytes: &[u8], max_bytes: usize, held: &mut Held) -> Result<Vec<u8>, BodyError> {
-    let mut decoder = GzDecoder::new(bytes);
+    // A body may have several members, one behind the other (RFC 1952, 2.2).
+    let mut decoder = MultiGzDecoder::new(bytes);
     let mut unpacked = Vec::new();
     let mut piece = vec![0; UNPACKED_BYTES];
     loop {
@@ -253,12 +254,33 @@ fn unpack(bytes: &[u8], max_bytes: usize, held: &mut Held) -> Result<Vec<u8>, Bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
     use hyper::service::service_fn;
     use hyper::{Request, Response};
     use hyper_util::rt::TokioIo;
     use plimsoll_serving::room::Room;
+    use std::io::Write as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn all_members_of_a_compressed_body_are_read_and_nothing_else() {
+        let member = |text: &str| {
+            let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+            packer.write_all(text.as_bytes()).unwrap();
+            packer.finish().unwrap()
+        };
+        let unpacked = |bytes: &[u8]| {
+            let mut held = Held::none(Arc::new(Budget::default()));
+            unpack(bytes, 1 << 20, &mut held).map_err(|error| error.message)
+        };
+        let both = [member("one "), member("two")].concat();
+        assert_eq!(unpacked(&both).unwrap(), b"one two");
+        assert!(unpacked(&[&both[..], b"garbage"].concat()).is_err());
+        assert!(unpacked(&both[..both.len() - 1]).is_err());
+        assert!(unpacked(b"").is_err(), "no member");
+    }
 
     /// A client whose request lacks its last byte, and that a server refuses.
     async fn refused(budget: &Arc<Budget>) -> TcpStream {

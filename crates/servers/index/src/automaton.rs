@@ -46,7 +46,7 @@ struct Long {
 }
 
 impl Long {
-    /// Number of edits away another word is, if that it is near: the table of distances, as far as it is near its diagonal.
+    /// Returns the number of edits to another word, if it is near: the table of distances, as far as it is near its diagonal.
     fn edits(&self, other: &[u8]) -> Option<u8> {
         let other: Vec<char> = std::str::from_utf8(other).ok()?.chars().collect();
         let (own, most) = (&self.letters, self.edits);
@@ -142,7 +142,7 @@ impl TermAutomaton {
         Some(Self { head: head.as_bytes().to_vec(), tail })
     }
 
-    /// Number of edits away that a term is that the automaton accepts.
+    /// Returns the number of edits to a term, if the automaton accepts it.
     pub(crate) fn edits(&self, term: &[u8]) -> Option<u8> {
         let rest = term.strip_prefix(self.head.as_slice())?;
         match &self.tail {

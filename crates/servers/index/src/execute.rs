@@ -44,7 +44,7 @@ pub struct Hit {
 /// The answer to a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Number of documents match, however many that are shown.
+    /// Number of documents that match, however many are shown.
     pub total: u64,
     /// Number of documents that the snapshot holds.
     pub documents: u64,

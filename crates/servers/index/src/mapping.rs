@@ -8,7 +8,7 @@ use tantivy::schema::Field;
 /// The column that holds the numbers of the documents in the store.
 pub const LID: &str = "_lid";
 
-/// Matching of a field.
+/// The way a field is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text cut into lower-cased words with positions.
@@ -27,7 +27,7 @@ pub enum FieldKind {
 /// One field of one document type in the index.
 #[derive(Clone, Debug)]
 pub struct Mapped {
-    /// Its matching.
+    /// The way it is matched.
     pub kind: FieldKind,
     /// Its field in the index.
     pub field: Field,

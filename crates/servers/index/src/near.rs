@@ -131,7 +131,7 @@ impl Near {
         place.lacks == 0 && place.passed[self.edits] >> self.letters & 1 == 1
     }
 
-    /// Number of edits away that a word is that ends here, if it is near.
+    /// Returns the number of edits to a word that ends here, if it is near.
     pub(crate) fn edits_at(&self, place: &Place) -> Option<u8> {
         let behind = |edits: &usize| place.passed[*edits] >> self.letters & 1 == 1;
         (0..=self.edits).find(behind).filter(|_| place.lacks == 0).map(|edits| edits as u8)

@@ -143,7 +143,7 @@ impl Graph {
         self.into.of(node)
     }
 
-    /// Number of edges leave that a node.
+    /// Number of edges that leave a node.
     #[inline]
     pub(crate) fn out_degree(&self, node: usize) -> usize {
         self.targets(node).len()

@@ -1,4 +1,4 @@
-//! CPU time, which the stages are measured in.
+//! CPU time of threads and of the process.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     benchmark: Benchmark,
 }
 
-/// Tells the query thread that the query is abandoned, also when the client has left.
+/// Marks the query as abandoned when it is dropped, also when the client has left.
 struct AbandonOnDrop(Arc<AtomicBool>);
 
 impl Drop for AbandonOnDrop {

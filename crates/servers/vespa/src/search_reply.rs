@@ -1,4 +1,4 @@
-//! Answers of `/search/`: JSON in Vespa's shape, and the benchmark headers.
+//! Answers of `/search/`: JSON in Vespa's shape.
 
 use super::store::Fetched;
 use hyper::StatusCode;

@@ -65,7 +65,7 @@ pub(crate) struct ConnectionCounts {
     /// The peer's address.
     pub(crate) host: String,
     pub(crate) votes: Calls,
-    /// Of all other procedures.
+    /// Calls of all other procedures.
     others: Mutex<BTreeMap<&'static str, Arc<Calls>>>,
 }
 

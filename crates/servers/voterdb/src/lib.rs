@@ -165,6 +165,11 @@ pub enum VoterError {
     /// The log or the last snapshot cannot be written.
     #[error("the command log cannot be written: {0}; what was acknowledged before is kept")]
     Log(io::Error),
+    /// The snapshot of a clean stop cannot be written, and there is no log.
+    #[error(
+        "the snapshot cannot be written: {0}; there is no log, and all rows since the start are lost"
+    )]
+    Snapshot(io::Error),
     /// The system refused something.
     #[error(transparent)]
     System(#[from] io::Error),
@@ -329,7 +334,8 @@ impl Server {
         let partitions = partitions.ok_or(VoterError::Thread)?;
         if let Some(folder) = &self.folder {
             let number = shared.log.as_ref().map_or(self.found.next, |log| log.next_number());
-            write_snapshot(folder, number, &Rows::of(&partitions)).map_err(VoterError::Log)?;
+            let lost = if shared.log.is_some() { VoterError::Log } else { VoterError::Snapshot };
+            write_snapshot(folder, number, &Rows::of(&partitions)).map_err(lost)?;
         }
         Ok(())
     }

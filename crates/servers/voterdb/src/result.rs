@@ -81,13 +81,20 @@ impl Datum<'_> {
         }
     }
 
+    fn is_nan(&self) -> bool {
+        matches!(self, Self::Float(number) if number.is_nan())
+    }
+
     /// The order of a sort: NULL before everything, as VoltDB has it.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         match (self.is_null(), other.is_null()) {
             (true, true) => Ordering::Equal,
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
-            (false, false) => self.compare(other).unwrap_or(Ordering::Equal),
+            // NaN behind all numbers: a sort may panic on values without a total order.
+            (false, false) => {
+                self.compare(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
         }
     }
 
@@ -145,5 +152,24 @@ impl ResultTable {
     pub(crate) fn modified(tuples: usize) -> Self {
         let columns = &[("modified_tuples", Type::BigInt)];
         Self { rows: vec![vec![Datum::Int(tuples as i64)]], ..Self::new(columns) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `1e999 * 0` is NaN, which no comparison of numbers orders.
+    #[test]
+    fn a_sort_has_an_order_also_where_a_value_is_not_a_number() {
+        let value = |at: i64| match at % 3 {
+            0 => Datum::Float(f64::NAN),
+            1 => Datum::Float((at * 7 % 100) as f64),
+            _ => Datum::Int(at * 11 % 90),
+        };
+        let mut values: Vec<Datum<'_>> = (0..300).map(value).collect();
+        values.sort_by(Datum::order);
+        assert!(values[200..].iter().all(Datum::is_nan), "behind all numbers");
+        assert!(values[..200].is_sorted_by(|a, b| a.order(b) != Ordering::Greater));
     }
 }

@@ -329,7 +329,7 @@ async fn run(
                     shard.refreshed(ask || refresh == Refresh::Wait).await;
                 }
             }
-            _ => done.extend(refused(&shard, names)),
+            _ => done.extend(unanswered(&shard, names)),
         }
     }
     done
@@ -337,13 +337,34 @@ async fn run(
 
 /// The results of operations that a shard did not accept.
 fn refused(shard: &Shard, names: Vec<(usize, String)>) -> impl Iterator<Item = Done> {
-    let error = match shard.failure() {
-        Some(failure) => ElasticError::internal(format!("the shard has failed: {failure}")),
-        None => ElasticError::rejected(format!(
+    let full = || {
+        ElasticError::rejected(format!(
             "rejected execution of a write on shard [{}]: too many already wait",
             shard.number
-        )),
+        ))
     };
+    not_done(names, failure(shard).unwrap_or_else(full))
+}
+
+/// The results of operations that a shard accepted and did not answer. A rejection would be repeated by clients, which would write
+/// documents without an id twice.
+fn unanswered(shard: &Shard, names: Vec<(usize, String)>) -> impl Iterator<Item = Done> {
+    let late = || {
+        let reason = format!(
+            "[{}] the write was not answered; it may still be carried out: look before you repeat it",
+            shard.number
+        );
+        ElasticError::new(503, "unavailable_shards_exception", reason)
+    };
+    not_done(names, failure(shard).unwrap_or_else(late))
+}
+
+fn failure(shard: &Shard) -> Option<ElasticError> {
+    let failure = shard.failure()?;
+    Some(ElasticError::internal(format!("the shard has failed: {failure}")))
+}
+
+fn not_done(names: Vec<(usize, String)>, error: ElasticError) -> impl Iterator<Item = Done> {
     names.into_iter().map(move |(number, id)| Done { number, id, result: Err(error.clone()) })
 }
 

@@ -3,7 +3,7 @@
 use super::super::error::ElasticError;
 use serde_json::Value as Json;
 
-/// Number of `clauses` that a specification such as `2`, `-1`, `75%`, `-25%` or `2<75% 9<-3`. It
+/// Number of `clauses` that a specification such as `2`, `-1`, `75%`, `-25%` or `2<75% 9<-3` requires. It
 /// may be more than there are, and then nothing matches.
 ///
 /// # Errors

@@ -91,7 +91,7 @@ impl Context<'_> {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// The same for fields that cannot be searched, too.
+    /// Returns the field of a name, also one that cannot be searched; nothing when the mapping has none.
     fn field_or_hidden(&self, name: &str) -> Result<Option<&Field>, ElasticError> {
         match self.mapping.field(name) {
             None if OF_ITSELF.contains(&name) => {

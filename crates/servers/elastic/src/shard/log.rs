@@ -18,7 +18,7 @@ const LENGTHS: usize = 8;
 const HEAD: usize = 1 + 8 * 3 + 2 * 2;
 /// Bytes of the file that are mapped in one step.
 const MAP_STEP: u64 = 64 << 20;
-/// Amount that is written at a time when a log is copied.
+/// Bytes that are written at a time when a log is copied.
 const COPY_BYTES: usize = 1 << 20;
 
 /// The content of a record.
@@ -141,10 +141,6 @@ impl Bytes {
     pub(crate) fn record(&self) -> Option<Record<'_>> {
         Record::parse(self.get())
     }
-}
-
-fn damaged(at: u64) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the log is damaged at byte {at}"))
 }
 
 impl Log {
@@ -343,7 +339,11 @@ impl Log {
             let found = checked(&map, at);
             let Some((record, next)) = found else {
                 if at < known {
-                    return Err(damaged(at));
+                    let text = format!(
+                        "{} is damaged at byte {at}; restore the file, or remove the folder of its index",
+                        self.path.display()
+                    );
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, text));
                 }
                 self.file.set_length(at)?;
                 self.length.store(at, Ordering::Release);
@@ -492,6 +492,10 @@ mod tests {
         assert_eq!(log.length(), whole);
         // Damage where something was known to be is not passed over.
         log.file.write_all_at(&[7], positions[5] + 20).unwrap();
-        assert!(log.replay(whole, |_, _| Ok(())).is_err());
+        let error = log.replay(whole, |_, _| Ok(())).unwrap_err().to_string();
+        assert!(
+            error.contains(&path.display().to_string()) && error.contains("restore"),
+            "{error}"
+        );
     }
 }

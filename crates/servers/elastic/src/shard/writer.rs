@@ -378,8 +378,10 @@ impl Writer {
         if !self.records.is_empty() {
             let sync = self.keeping.durability == Durability::Sync;
             if let Err(error) = self.shard.log().append(&self.records, sync) {
-                // Nothing was acknowledged: the requests see that their answer was lost.
-                return Err(io::Error::new(error.kind(), format!("the log failed: {error}")));
+                let error = io::Error::new(error.kind(), format!("the log failed: {error}"));
+                // Nothing was acknowledged. The reason must be known before the requests see that their answer was lost.
+                self.shard.fail(error.to_string());
+                return Err(error);
             }
             let delay_ns = match self.keeping.durability {
                 Durability::Sync => None,

@@ -231,4 +231,7 @@ fn a_search_that_takes_too_long_says_so() {
     assert_eq!(reply["timed_out"], true);
     assert_eq!(reply["_shards"]["failed"], 0);
     assert_eq!(reply["hits"]["hits"], json!([]));
+    // The reply to a count cannot say that it is not whole.
+    let (status, reply) = es.ask("GET", "/s/_count?timeout=1nanos", &Json::Null);
+    assert_eq!((status, &reply["error"]["type"]), (504, &json!("timeout_exception")), "{reply}");
 }

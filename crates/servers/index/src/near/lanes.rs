@@ -43,7 +43,7 @@ impl Near {
 }
 
 impl Lanes {
-    /// Number of edits away that each word is, or [`FAR`].
+    /// Number of edits to each word, or [`FAR`].
     pub(crate) fn edits(&self, words: &[Column]) -> Column {
         let mut found = [FAR; LANES];
         self.walk(words, &mut found);

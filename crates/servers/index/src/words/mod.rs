@@ -30,7 +30,7 @@ const FREQUENT: u64 = if cfg!(test) { 16 } else { 4096 };
 /// The number of documents that have a term, from the vocabularies.
 pub(crate) struct Statistics<'a> {
     searcher: &'a Searcher,
-    /// Of all terms that were asked for, the most documents that one has.
+    /// Number of documents of the most frequent of all terms that were asked for.
     most: AtomicU64,
 }
 

@@ -98,7 +98,7 @@ pub struct Admitted {
 pub struct Completion {
     /// When the reply is due, which is what completions are ordered by.
     pub due_ns: u64,
-    /// Accepted request that this is, counted from 0 since the station was made.
+    /// Number of the accepted request, counted from 0 since the station was made.
     pub sequence: u64,
     /// The caller's name for the request.
     pub id: u64,

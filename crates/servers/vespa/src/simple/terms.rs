@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
         if halves.len() == 1 { halves.swap_remove(0) } else { Item::Halves(halves) }
     }
 
-    /// Returns what stands between two words without a space makes them one item.
+    /// Returns true if the next token joins the words before and behind it into one item.
     fn joins(&self) -> bool {
         matches!(
             self.peek(),

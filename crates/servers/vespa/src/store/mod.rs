@@ -62,7 +62,7 @@ const LAST_TIMESTAMP: &str = "last_timestamp";
 /// All changes up to this sequence number are gone from [`CHANGES`].
 const PRUNED: &str = "pruned";
 
-/// Amount that of the file redb keeps in memory.
+/// Bytes of the file that redb keeps in memory.
 const CACHE_BYTES: usize = 256 << 20;
 /// Work that is older than this when it is taken up means that the store is overloaded.
 const MAX_AGE_NS: u64 = 3_000_000_000;

@@ -32,7 +32,7 @@ pub(crate) enum Operation {
         record: Record,
         values: Values,
     },
-    /// Of all documents of a selection, the same edits.
+    /// Changes fields of a document; all documents of a selection share one list of edits.
     Update {
         /// The number of the type.
         document_type: u16,

@@ -44,7 +44,7 @@ pub(crate) struct Wanted {
     pub(crate) to_us: Option<u64>,
     /// True if removed documents count.
     pub(crate) removes: bool,
-    /// True if who collects wants values, and not only what is stored of them.
+    /// True if the collector needs decoded values, and not only the stored bytes.
     pub(crate) values: bool,
 }
 

@@ -22,7 +22,7 @@ const HIT_BYTES: usize = 96;
 /// The reply of a search or a count.
 ///
 /// # Errors
-/// When all shards failed, or a source cannot be read.
+/// When all shards failed, a count is not whole, or a source cannot be read.
 pub(super) fn render(
     gather: &Gather,
     results: &Results,
@@ -33,6 +33,11 @@ pub(super) fn render(
     if failed > 0 && failed == shards {
         let (target, error) = &results.failures[0];
         return Err(error.clone().all_shards_failed(gather.targets[*target].index.name()));
+    }
+    // The reply to a count has no member that says that it is not whole.
+    if counts && results.timed_out {
+        let reason = "the documents were not counted within the timeout";
+        return Err(ElasticError::new(504, "timeout_exception", reason));
     }
     let mut growing = Growing::new(&gather.replies);
     let mut out = Vec::with_capacity(512 + results.hits.len() * (HIT_BYTES + 512));
