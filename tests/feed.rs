@@ -2,6 +2,7 @@
 
 mod answers;
 mod limits;
+mod mix;
 
 use crate::process::{Ended, Place, Target, curl};
 use crate::record::Record;
@@ -390,56 +391,6 @@ fn a_rate_is_held_and_a_dry_run_writes_nothing() {
     assert!((1.9..2.6).contains(&seconds), "{seconds}");
     assert_eq!(record.count("/feed/accepted"), 600);
     assert!(documents(&place, &target).is_empty());
-}
-
-#[test]
-fn a_feed_and_queries_run_together() {
-    let place = Place::quiet();
-    let target = place.serve(&["search"]);
-    place.file("in", puts(0, 1000));
-    let url = &target.url;
-    place.file(
-        "mix.toml",
-        format!(
-            "job = \"real-time\"\n[feed]\ntargets = [\"{url}\"]\nfiles = [\"in\"]\n\
-             load = {{ model = \"open\", rate_per_s = 500 }}\n\
-             [queries]\ntargets = [\"{url}/search/?query=number\"]\nduration = \"4s\"\n\
-             load = {{ model = \"closed\", clients = 2 }}\nchecks = [\"vespa\"]\n"
-        ),
-    );
-    let ended =
-        place.run(["run", "mix.toml", "--json", "record.json", "--quiet", "--verbose"]).expect(0);
-    for part in
-        ["Queries, ms", "while feeding", "without", "all 1,000 operations accepted", "All queries"]
-    {
-        assert!(ended.stdout.contains(part), "no '{part}' in\n{}", ended.stdout);
-    }
-    let record = Record(serde_json::from_str(&place.read("record.json")).unwrap());
-    assert_eq!(record.text("/job"), "real-time");
-    assert_eq!(record.count("/feed/accepted"), 1000);
-    assert_eq!(record.ok(), record.sent());
-    record.expect_balanced();
-    let (with, without) =
-        (record.number("/mix/while_feeding/seconds"), record.number("/mix/without/seconds"));
-    assert!((1.0..3.1).contains(&with) && (0.9..3.1).contains(&without), "{with} {without}");
-    let there = documents(&place, &target);
-    let known: BTreeSet<String> =
-        (0..1000).map(|i| format!("id:plimsoll:doc::{i}/\u{e6} +")).collect();
-    let strange: Vec<_> = there.iter().filter(|(id, _)| !known.contains(*id)).collect();
-    assert_eq!((there.len(), strange), (1000, Vec::new()));
-    // With the queries' end the feed ends, too: what is left is no failure.
-    let mix = place.read("mix.toml");
-    let short = mix.replace("[feed]", "until = \"queries\"\n[feed]").replace("4s", "1s");
-    place.file("short.toml", short);
-    let ended = place.run(["run", "short.toml", "--json", "-", "--quiet"]).expect(0);
-    let record = Record::of(&ended);
-    let accepted = record.count("/feed/accepted");
-    assert!((400..700).contains(&accepted), "{accepted}");
-    let ended = place.run(["run", "mix.toml", "--dry-run"]).expect(0);
-    assert!(ended.stdout.contains("\"rate_per_s\": 500.0"), "{}", ended.stdout);
-    place.file("bad.toml", mix.replace("files", "flies"));
-    let ended = place.run(["run", "bad.toml"]).expect(64);
-    assert!(ended.stderr.contains("bad.toml:4: unknown field `flies`"), "{}", ended.stderr);
 }
 
 #[test]

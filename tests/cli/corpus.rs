@@ -67,4 +67,7 @@ fn a_query_mix_of_an_own_text() {
     assert_eq!(first.lines().count(), 30);
     place.run(["corpus", "queries"].into_iter().chain(source)).expect(0);
     assert_eq!(place.read("q.ndjson"), first, "the same seed gave other queries");
+    let wrong = ["corpus", "queries", "--format", "xml"].into_iter().chain(source);
+    place.run(wrong).expect(64);
+    assert_eq!(place.read("q.ndjson"), first, "wrong usage emptied the file");
 }

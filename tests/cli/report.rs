@@ -100,3 +100,24 @@ fn all_forms_of_the_latest_run() {
     std::fs::rename(folder.path(), place.path().join("moved")).unwrap();
     place.run(["report", "moved"]).expect(0);
 }
+
+/// Flags to which several runs have no answer would pass whatever was measured.
+#[test]
+fn several_runs_have_no_assertion_and_no_exit_code() {
+    let (place, server) = (Place::quiet(), Server::ok());
+    let url = server.url();
+    for _ in 0..2 {
+        place.run(["load", &url, "--clients", "1", "--requests", "4"]).expect(0);
+    }
+    let runs = std::fs::read_dir(place.path().join("runs")).unwrap();
+    let folders: Vec<String> = runs.flatten().map(|run| run.path().display().to_string()).collect();
+    let several = ["report", &folders[0], &folders[1], "--format", "benchpress"];
+    place.run(several).expect(0);
+    for flag in [&["--assert", "global p95 < 1us"][..], &["--exit-code"]] {
+        for words in [&several[..], &["report", "--all"]] {
+            let ended = place.run([words, flag].concat()).expect(64);
+            assert!(ended.stderr.contains(flag[0]), "{}", ended.stderr);
+            assert!(ended.stderr.contains("needs a single run"), "{}", ended.stderr);
+        }
+    }
+}

@@ -62,8 +62,12 @@ fn statements_loads_and_errors_are_as_the_server_means_them() {
     let place = Place::new();
     let target = place.serve(&["postgresql", "--ready-file", "ready.txt", "--durability", "none"]);
     assert_eq!(place.read("ready.txt"), format!("ready postgresql {}\n", target.url));
-    let own =
-        ["INSERT INTO t VALUES ($1, $2)", "SELECT name FROM t WHERE id = $1", "SELECT $1::no"];
+    let own = [
+        "INSERT INTO t VALUES ($1, $2)",
+        "SELECT name FROM t WHERE id = $1",
+        "SELECT $1::no",
+        "COPY t FROM STDIN",
+    ];
     let mut exchange = connect(&target, None, &own);
     let ask_sql = sql;
     assert_eq!(
@@ -96,6 +100,8 @@ fn statements_loads_and_errors_are_as_the_server_means_them() {
     assert_eq!(ask(&mut exchange, &request).3.as_deref(), Some("42P01"));
     // Rows that are asked for and do not come are refused at once, instead of waiting for ever.
     assert!(ask_sql(&mut exchange, "COPY t FROM STDIN").3.is_some());
+    request.execute(3, &[]);
+    assert_eq!(ask(&mut exchange, &request).3.as_deref(), Some("57014"));
     assert_eq!(
         ask_sql(&mut exchange, "SELECT name FROM t ORDER BY id"),
         done(50_002, Some("one"), "SELECT 50002")

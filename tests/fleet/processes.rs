@@ -209,6 +209,12 @@ fn flags_that_do_not_go_with_processes_are_refused_in_one_line() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{job:?} {}", ended.stderr);
         assert!(ended.stderr.contains(part), "{job:?}: no {part:?} in {}", ended.stderr);
     }
+    // In the file that the processes read, the rest of a variable would be a header of its own.
+    let job = ["load", url, "--processes", "2", "--header", "A: ${SPLIT}"];
+    let mut command = place.plimsoll(job);
+    command.env("SPLIT", "abc\nX-Role: admin");
+    let ended = Running::start(command, b"").wait(PATIENCE).expect(64);
+    assert!(!ended.stderr.contains("admin"), "{}", ended.stderr);
     assert_eq!(left_behind(&place), Vec::<String>::new());
 }
 

@@ -57,7 +57,7 @@ pub struct Job {
     pub metrics: Vec<String>,
     /// The raw figure that counts as score 1.
     pub baseline: Option<f64>,
-    /// The file's name for messages, and what it holds.
+    /// The file's name for messages, and its text.
     #[serde(skip)]
     file: (String, String),
 }

@@ -53,7 +53,7 @@ const OPEN_SHARE: f64 = 0.5;
 /// # Errors
 /// When a part does not work: the server does not start, a document is refused, a query is answered wrongly.
 pub fn run(output: &Output) -> Result<u8> {
-    // From here on Ctrl-C ends the whole story in order, not only the run that is under way.
+    // From here on Ctrl-C ends the whole story in order, not only the current run.
     signals::stop_flag()?;
     match story(output) {
         _ if signals::is_stopped() => {

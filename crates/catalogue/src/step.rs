@@ -1,11 +1,12 @@
 //! One command before the measurement: it makes a job's files, or prepares its target.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on};
 use plimsoll_record::JobResults;
 use rustix::thread::CpuSet;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -44,6 +45,7 @@ impl Step<'_> {
         if all.first().is_some_and(has_ledger) && !names_json {
             all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
         }
+        remove_earlier(record)?;
         let mut command = plimsoll(&all)?;
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(if self.shows_progress { Stdio::inherit() } else { Stdio::piped() });
@@ -61,6 +63,16 @@ impl Step<'_> {
                 Done::Failed(format!("{end:?}"), said.trim().to_owned())
             }
         })
+    }
+}
+
+/// Removes the record of an earlier command, which would answer for one that writes none.
+fn remove_earlier(record: &Path) -> Result<()> {
+    match std::fs::remove_file(record) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", record.display()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -103,5 +115,16 @@ mod tests {
             assert_eq!(is_done(limited, &results, &books(10, 9)), complete);
         }
         assert!(!all_was_done(Path::new("/no/such/file")));
+    }
+
+    #[test]
+    fn the_record_of_an_earlier_command_does_not_answer_for_this_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let record = dir.path().join("prepared.json");
+        remove_earlier(&record).unwrap();
+        std::fs::write(&record, "{}").unwrap();
+        remove_earlier(&record).unwrap();
+        assert!(!record.exists());
+        assert!(remove_earlier(dir.path()).is_err());
     }
 }

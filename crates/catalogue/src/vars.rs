@@ -25,7 +25,7 @@ pub struct Variable {
     pub required: bool,
     /// A value that means the same as an empty one, for scripts that write it.
     pub absent: Option<String>,
-    /// One line on what it is.
+    /// One line of help.
     #[serde(default)]
     pub help: String,
 }
@@ -172,7 +172,7 @@ pub fn words(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Reads what `-i` was given: `key=value`, or a JSON object.
+/// Reads the values of `-i`: `key=value`, or a JSON object.
 ///
 /// # Errors
 /// Neither of the two, or a value that is no text, number or truth value.

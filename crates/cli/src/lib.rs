@@ -210,7 +210,7 @@ pub fn check_words(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Runs a command line that a file is in the place of.
+/// Runs a command line of this program, and returns its exit code.
 fn run_words(arguments: &[String]) -> anyhow::Result<u8> {
     let words: Vec<OsString> =
         std::iter::once("plimsoll".into()).chain(arguments.iter().map(OsString::from)).collect();

@@ -63,7 +63,7 @@ pub fn record_of(imported: &Imported, about: &About) -> RunRecord {
     let duration_s = unknown.or_nan("duration_s", imported.duration_s);
     let statuses = unknown.or_default("statuses", imported.statuses.clone());
     class_unknowns(&mut unknown, &classes);
-    // Of the generator no file gives what a record has of it.
+    // No file has figures of the generator.
     unknown.all(&["generator", "machine", "counters", "target.same_host"]);
     let target = imported.target.as_deref().unwrap_or_default();
     let mut record = RunRecord {

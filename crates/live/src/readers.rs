@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
-/// Most events that wait for one reader; whoever has missed more is disconnected, and comes back.
+/// Most events that wait for one reader; a reader that has missed more is disconnected, and reconnects.
 pub const WAITING_MAX: usize = 32;
 /// Most readers at once.
 pub const READERS_MAX: usize = 256;

@@ -96,6 +96,8 @@ impl Queue {
     pub fn put(&self, entry: Vec<u8>) {
         let mut inside = self.shared.lock();
         inside.tally.put += 1;
+        // The last entry is this one now.
+        inside.tally.is_complete = false;
         if inside.waiting.len() >= self.most {
             inside.waiting.pop_front();
             inside.dropped += 1;
@@ -278,6 +280,22 @@ mod tests {
         let tally = queue.finish(Duration::from_millis(50));
         assert!(now_ns() - before_ns < 5_000_000_000);
         assert_eq!((tally.put, tally.delivered, tally.is_complete), (100, 0, false));
+    }
+
+    #[test]
+    fn a_receiver_that_hangs_on_the_last_entry_has_not_got_everything() {
+        let (queue, let_through, carried) = gate(true);
+        queue.put(vec![0]);
+        let_through.send(Ok(())).unwrap();
+        let before_ns = now_ns();
+        while !queue.shared.lock().tally.is_complete {
+            assert!(now_ns() - before_ns < 20_000_000_000, "it is not delivered");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        queue.put(vec![1]);
+        assert_eq!(carried.iter().take(2).collect::<Vec<_>>(), [[0], [1]]);
+        let tally = queue.finish(Duration::from_millis(50));
+        assert_eq!((tally.delivered, tally.lost(), tally.is_complete), (1, 1, false));
     }
 
     #[test]

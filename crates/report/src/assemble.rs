@@ -35,7 +35,7 @@ pub struct RecordHeader {
     pub command: Vec<String>,
     /// Settings of the run, without secrets (left out by the caller).
     pub scenario: Value,
-    /// Returns the form of its requests.
+    /// The target: its URL and addresses.
     pub target: TargetInfo,
     /// Machine of the generator.
     pub machine: Machine,
@@ -65,7 +65,7 @@ pub struct PhasePlan {
 /// Facts known only after the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
-    /// Length of the measured stretch, s; the length of the totals when no one knows better. Replies
+    /// Length of the measured stretch, s; the length of the totals if it is unknown. Replies
     /// that were waited for after its end do not lengthen it, and do not count in rates.
     pub duration_s: Option<f64>,
     /// The generator's health; `lag_ms` and `cpu_us_per_request` are filled in by [`assemble`].
@@ -76,7 +76,7 @@ pub struct Ending {
     pub slowest: Vec<SlowRequest>,
     /// Limits that were asked for and whether they held.
     pub slo: BTreeMap<String, SloResult>,
-    /// The caller's judgement; [`assemble`] turns it into `void` when the ledger do not balance.
+    /// The caller's judgement; [`assemble`] turns it into `void` when the ledger does not balance.
     pub verdict: Verdict,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
@@ -266,7 +266,7 @@ fn close_books(ledger: &mut Ledger) {
     ledger.unsent.stopped += ledger.scheduled.saturating_sub(placed);
 }
 
-/// Makes the record of a run from its parts; the verdict becomes `void` when the ledger do not balance.
+/// Makes the record of a run from its parts; the verdict becomes `void` when the ledger does not balance.
 ///
 /// `totals` holds what was measured, warm-up left out; its length is the run's `duration_s`.
 #[must_use]
@@ -419,7 +419,7 @@ fn histograms(
     encoded
 }
 
-/// The ledger come before every other judgement: counts first, then counts against histograms.
+/// Checks the ledger before every other judgement: counts first, then counts against histograms.
 fn checked(verdict: Verdict, totals: &Interval, all: &ClassPart) -> Verdict {
     let defect = match totals.ledger.balance() {
         Err(imbalance) => imbalance.to_string(),

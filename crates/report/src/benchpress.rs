@@ -1,7 +1,7 @@
 //! The JSON of DCPerf's benchpress, for scripts that read it; numbers are numbers here.
 //!
-//! Benchpress's JSON. Values that benchpress writes as text although they are numbers
-//! (`"mem_total_kib": "123 KiB"`, `"spawned_instances": "4"`) is a number here, and what does not exist
+//! Values that benchpress writes as text although they are numbers
+//! (`"mem_total_kib": "123 KiB"`, `"spawned_instances": "4"`) are numbers here, and what does not exist
 //! is left out rather than empty.
 
 use plimsoll_core::clock::parse_utc;

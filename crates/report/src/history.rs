@@ -20,7 +20,7 @@ const PLAIN_METRIC: &str = "/rate/ok_per_s";
 /// One run of the past.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PastRun {
-    /// Path of the text.
+    /// Folder of its record.
     pub folder: PathBuf,
     /// Its id.
     pub run_id: String,
@@ -36,7 +36,7 @@ pub struct PastRun {
     pub labels: BTreeMap<String, String>,
     /// UTC.
     pub started_at: String,
-    /// May it be believed? Only `valid` runs are counted.
+    /// Verdict; only `valid` runs are counted.
     pub verdict: VerdictKind,
     /// JSON pointer of the figure in its record.
     pub metric: String,
@@ -176,7 +176,7 @@ struct HeadTarget {
     url: String,
 }
 
-/// Jobs that are called so because no one gave them a name.
+/// Names of commands: a run that is called so has no job of the catalogue.
 const UNNAMED: [&str; 5] = ["load", "fbench", "seek", "feed", "import"];
 
 /// Runs of the past, oldest first.

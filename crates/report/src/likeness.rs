@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Settings of a scenario in which like runs may differ: they choose among random draws, or judge the result.
-const FREE: [&str; 6] = ["seed", "slo", "assertions", "max_failed", "name", "labels"];
+const FREE: [&str; 6] = ["seed", LIMITS, "assertions", "max_failed", "name", "labels"];
+/// The setting that holds the limits.
+const LIMITS: &str = "slo";
 /// Settings that are other words for the job and its target.
 const NAMES: [&str; 3] = ["job", "targets", "target"];
 /// Longest value in a list of differences, characters.
@@ -38,8 +40,11 @@ impl Likeness {
             return Self { job: entry.name.clone(), target: String::new(), settings, machine };
         }
         let mut settings = record.scenario.as_object().cloned().unwrap_or_default();
-        settings
-            .retain(|name, _| !FREE.contains(&name.as_str()) && !NAMES.contains(&name.as_str()));
+        // A search measures the rate at which its limit holds: with another limit it measures something else.
+        let is_free = |name: &str| {
+            FREE.contains(&name) && !(name == LIMITS && record.job_results.is_search())
+        };
+        settings.retain(|name, _| !is_free(name) && !NAMES.contains(&name.as_str()));
         Self { job: record.job.clone(), target: record.target.url.clone(), settings, machine }
     }
 
@@ -127,6 +132,17 @@ mod tests {
                 "rate 100 and 200"
             ]
         );
+    }
+
+    /// The limit decides which rate a search finds.
+    #[test]
+    fn searches_with_other_limits_are_not_like_each_other() {
+        let (one, mut other) = (samples::followed(), samples::followed());
+        other.scenario["seed"] = json!(7);
+        assert_eq!(Likeness::of(&one), Likeness::of(&other));
+        other.scenario["slo"] = json!(["p95=500ms"]);
+        let differences = Likeness::of(&one).differences(&Likeness::of(&other));
+        assert!(differences.iter().any(|text| text.starts_with("slo ")), "{differences:?}");
     }
 
     #[test]

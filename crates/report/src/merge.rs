@@ -101,7 +101,9 @@ pub fn merge(folders: &[PathBuf], forms: &[Forms]) -> Result<(RunRecord, Course)
     let Some(first) = parts.first() else {
         return Err(RecordError::NoRuns { path: PathBuf::from("runs") }.into());
     };
-    let mut header = RecordHeader::of(&first.loaded.record);
+    // The record of a part that was cut has neither the length of the run nor its warm-up.
+    let entire = parts.iter().find(|part| !part.loaded.cut).unwrap_or(first);
+    let mut header = RecordHeader::of(&entire.loaded.record);
     if let Some(scenario) = header.scenario.as_object_mut() {
         scenario.remove("slice");
     }

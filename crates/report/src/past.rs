@@ -26,7 +26,7 @@ pub struct Run {
     pub tool: String,
     /// Name and labels that the user gave it.
     pub called: String,
-    /// May it be believed?
+    /// Verdict.
     pub verdict: VerdictKind,
     /// Its settings, which like runs share.
     pub likeness: Likeness,

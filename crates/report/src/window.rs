@@ -43,7 +43,7 @@ pub fn measured(record: &RunRecord, folder: &Path) -> Vec<Window> {
         .collect()
 }
 
-/// From where to where the last run of `plimsoll rank` went, s since the start.
+/// Start and end of the last run of `plimsoll rank`, s since the start of the record.
 fn last_ranking_run(record: &RunRecord) -> Option<Window> {
     let last = record.job_results.rank()?.runs.last()?;
     Some(Window { from_s: last.from_s, to_s: last.to_s })

@@ -49,7 +49,7 @@ impl Looking {
             processes: Processes::new(proc),
             groups: Groups::of_machine(),
             group_counts: HashMap::new(),
-            machine: Machine::new(proc, Path::new("/sys/block")),
+            machine: Machine::new(proc, Path::new("/sys")),
             machine_counts: None,
             first_roots: vec![Vec::new(); count],
             last_roots: vec![Vec::new(); count],

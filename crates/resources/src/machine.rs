@@ -50,22 +50,25 @@ pub struct Machine {
     /// Folder with a link for each whole disk.
     blocks: PathBuf,
     names: Vec<String>,
+    /// Interfaces whose bytes are those of others.
+    stacked: Vec<String>,
     buffer: Buffer,
 }
 
 impl Machine {
-    /// Reads from these folders, which are `/proc` and `/sys/block` on a real machine.
+    /// Reads from these folders, which are `/proc` and `/sys` on a real machine.
     #[must_use]
-    pub fn new(proc: &Path, blocks: &Path) -> Self {
-        let names = std::fs::read_dir(blocks).into_iter().flatten().flatten();
-        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    pub fn new(proc: &Path, sys: &Path) -> Self {
+        let (blocks, interfaces) = (sys.join("block"), sys.join("class/net"));
+        let names = names_in(&blocks);
         Self {
             stat: proc.join("stat"),
             memory: proc.join("meminfo"),
             network: proc.join("net/dev"),
             disks: proc.join("diskstats"),
-            blocks: blocks.to_owned(),
+            blocks,
             names: names.filter(|name| is_disk(name)).collect(),
+            stacked: names_in(&interfaces).filter(|name| is_stacked(&interfaces, name)).collect(),
             buffer: Buffer::default(),
         }
     }
@@ -80,8 +83,9 @@ impl Machine {
             number_after(line.trim_start(), "").map(|kib| kib * 1024)
         };
         let (memory_bytes, available) = (kib("MemTotal:"), kib("MemAvailable:"));
-        let network = self.buffer.read_table(&self.network).ok().map(parse_interfaces);
-        let names = &self.names;
+        let (names, stacked) = (&self.names, &self.stacked);
+        let network = self.buffer.read_table(&self.network).ok();
+        let network = network.map(|text| parse_interfaces(text, stacked));
         let disks = self.buffer.read_table(&self.disks).ok().map(|text| parse_disks(text, names));
         MachineCounts {
             cores,
@@ -169,6 +173,17 @@ fn grown(now: &[DiskCounts], before: &[DiskCounts], of: fn(&DiskCounts) -> u64) 
     now.iter().filter_map(increase).collect()
 }
 
+/// Names of the entries of a folder; none if it cannot be read.
+fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// Returns true for a bridge, a bond or a VLAN: what passes it is also counted by the interfaces below it.
+fn is_stacked(interfaces: &Path, name: &str) -> bool {
+    names_in(&interfaces.join(name)).any(|entry| entry.starts_with("lower_"))
+}
+
 fn is_disk(name: &str) -> bool {
     let rest = |prefix: &str| name.strip_prefix(prefix).is_some_and(starts_with_digit);
     !NO_DISKS.iter().any(|prefix| rest(prefix))
@@ -198,8 +213,8 @@ fn parse_cores(text: &str) -> Vec<Option<(u64, u64)>> {
     cores
 }
 
-/// Sums a table of network interfaces.
-pub fn parse_interfaces(text: &str) -> NetworkBytes {
+/// Sums a table of network interfaces, without those whose bytes are those of others.
+pub fn parse_interfaces(text: &str, stacked: &[String]) -> NetworkBytes {
     let mut sum = NetworkBytes::default();
     for line in text.lines().skip(2) {
         let Some((name, counts)) = line.split_once(':') else { continue };
@@ -208,7 +223,7 @@ pub fn parse_interfaces(text: &str) -> NetworkBytes {
         let (Some(received), Some(sent)) = (counts.first(), counts.get(8)) else { continue };
         if name.trim() == "lo" {
             sum.loopback += sent;
-        } else {
+        } else if !stacked.iter().any(|one| one == name.trim()) {
             sum.received += received;
             sum.sent += sent;
         }
@@ -237,7 +252,7 @@ mod tests {
     use super::*;
 
     fn counts(root: &Path) -> MachineCounts {
-        Machine::new(&root.join("proc"), &root.join("block")).counts()
+        Machine::new(&root.join("proc"), root).counts()
     }
 
     fn write(root: &Path, files: &[(&str, &str)]) {
@@ -302,10 +317,24 @@ mod tests {
         assert_eq!(second, expected);
     }
 
+    /// A bond has the bytes of its members, and a bridge those of the containers behind it.
+    #[test]
+    fn bytes_of_a_bond_are_counted_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["eth0/upper_bond0", "bond0/lower_eth0"] {
+            std::fs::create_dir_all(dir.path().join("class/net").join(folder)).unwrap();
+        }
+        let row = |name: &str| format!("  {name}: 50 1 0 0 0 0 0 0 70 1 0\n");
+        let table = format!("Inter-| Receive\n face |bytes\n{}{}", row("eth0"), row("bond0"));
+        write(dir.path(), &[("proc/net/dev", &table)]);
+        let network = counts(dir.path()).network.unwrap();
+        assert_eq!((network.received, network.sent), (50, 70));
+    }
+
     #[test]
     fn a_machine_that_tells_nothing_has_no_figures_and_says_why() {
         let dir = tempfile::tempdir().unwrap();
-        let mut machine = Machine::new(&dir.path().join("proc"), &dir.path().join("block"));
+        let mut machine = Machine::new(&dir.path().join("proc"), dir.path());
         let counts = machine.counts();
         assert_eq!(counts.since(&counts, 1.0), MachineSecond::default());
         let reasons = machine.unknown(&counts);
@@ -319,7 +348,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_processors_and_memory() {
-        let mut machine = Machine::new(Path::new("/proc"), Path::new("/sys/block"));
+        let mut machine = Machine::new(Path::new("/proc"), Path::new("/sys"));
         let before = machine.counts();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let second = machine.counts().since(&before, 0.05);

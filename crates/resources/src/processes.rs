@@ -249,7 +249,7 @@ impl Processes {
         }
         let path = self.files.interfaces(pid);
         let text = self.buffer.read_table(&path).map_err(|error| unread("net/dev", error))?;
-        let now = parse_interfaces(text);
+        let now = parse_interfaces(text, &[]);
         let before = self.networks.insert(subject.name.clone(), (pid, now));
         Ok(before.filter(|(one, _)| *one == pid).map(|(_, before)| NetworkBytes {
             received: now.received.saturating_sub(before.received),

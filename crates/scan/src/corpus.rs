@@ -97,7 +97,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// An empty corpus, for this many documents.
+    /// An empty set, for a corpus of this many documents.
     pub fn new(documents: usize) -> Self {
         Self { words: vec![0; documents.div_ceil(64)], documents }
     }

@@ -1,4 +1,4 @@
-//! Amount that of a pattern the kernels look for, and as which bits.
+//! The part of a pattern that the kernels look for, and the bits that stand for it.
 //!
 //! If a text contains a match of a pattern, it contains a match of every piece of the pattern with as many
 //! errors. So a piece is enough to find where to look, if chance matches of it are rare. Each byte of the

@@ -102,7 +102,7 @@ pub struct Seen<'a> {
     pub status: u16,
     /// The body, decoded: neither chunked nor gzip.
     pub body: &'a [u8],
-    /// Part of the body that that is.
+    /// Extent of `body`: all, the beginning, or bytes that are still coded.
     pub shown: Shown,
     /// Number of hits that the reply reported, if it did.
     pub hits: Option<u64>,

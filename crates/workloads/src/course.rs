@@ -10,9 +10,9 @@ pub struct Course(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// By the number of those before it, whoever asked them.
+    /// By the number of requests before it, from all users.
     Way(Way),
-    /// By whose turn it is, in models of users.
+    /// By the user whose turn it is, in models of users.
     Users(Script, UserTurn),
 }
 
@@ -29,7 +29,7 @@ impl Course {
         Self(Kind::Users(script, UserTurn::default()))
     }
 
-    /// It is this user's turn.
+    /// Sets the user whose request comes next.
     pub fn user(&mut self, turn: UserTurn) {
         if let Kind::Users(_, own) = &mut self.0 {
             *own = turn;

@@ -51,6 +51,12 @@ pub enum InputError {
         /// Size up to which it is read, MiB.
         most_mib: u64,
     },
+    /// A file that would be written is the one that is read.
+    #[error("{}: it is the input and would be overwritten; give the parts other names with -p", path.display())]
+    Overwritten {
+        /// The file, by the name of the part.
+        path: PathBuf,
+    },
     /// There is not one request in it.
     #[error("{}: holds no request; write one, such as /search/?query=test", path.display())]
     Empty {

@@ -4,10 +4,10 @@ use plimsoll_core::rng::{Rng, derive_seed, permuted, splitmix64};
 use plimsoll_core::schedule::UserTurn;
 use std::sync::Arc;
 
-/// In which order a user asks.
+/// Order of the requests of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UserOrder {
-    /// The users together go through the file: each goes on where the one before it began, plus its number of requests.
+    /// The users go through the file together: each begins behind the last request of the user before it.
     #[default]
     File,
     /// Each request as often as it is repeated, then the next one.

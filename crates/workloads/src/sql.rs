@@ -102,7 +102,7 @@ impl SqlSet {
         self.requests.len()
     }
 
-    /// Returns true if there is none: never.
+    /// Always false: an empty set is an error.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
@@ -162,7 +162,7 @@ impl Sessions<Postgres> for SqlSessions {
     fn next(&mut self, _client: u32, _target: u32, request: &mut Request) -> Turn {
         let Some(index) = self.course.next_index() else { return Turn::Exhausted };
         request.copy_from(&self.set.requests[index]);
-        // What a statement changes nobody knows: it is not asked a second time.
+        // A statement can change data: it is never sent twice.
         let class = u16::from(self.set.classes[index]);
         Turn::Ask(Submission { class, item: index as u64, idempotent: false })
     }

@@ -196,7 +196,7 @@ impl Sessions<Volt> for CallSessions {
     fn next(&mut self, _client: u32, _target: u32, request: &mut Request) -> Turn {
         let Some(index) = self.course.next_index() else { return Turn::Exhausted };
         request.copy_from(&self.set.requests[index]);
-        // What a call changes nobody knows: it is not made a second time.
+        // A call can change data: it is never made twice.
         let class = u16::from(self.set.classes[index]);
         Turn::Ask(Submission { class, item: index as u64, idempotent: false })
     }

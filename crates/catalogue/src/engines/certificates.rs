@@ -34,7 +34,7 @@ impl Certificates {
             return Ok(());
         }
         let (authority_pem, certificate_pem, key_pem) = signed()?;
-        // Nobody ever needs the authority's key again: it is not kept.
+        // The authority's key is not needed again: it is not kept.
         write(authority, &authority_pem, 0o644, None)?;
         write(certificate, &certificate_pem, 0o644, account)?;
         write(key, &key_pem, 0o600, account)

@@ -52,7 +52,7 @@ pub struct JarEngine {
     pub files: &'static [(&'static str, &'static str)],
     /// Further Java options; `{folder}` is where the engine is.
     pub options: &'static [&'static str],
-    /// A class that is run once when all else is in place, and what it is reported.
+    /// A class that is run once when all else is in place, and its arguments.
     pub prepare: &'static [&'static str],
     /// SHA-256 and name of every jar.
     pub checksums: &'static str,

@@ -77,7 +77,7 @@ pub fn clean(engine: &JarEngine) -> Result<bool> {
     if !folder.exists() && unfinished(&home, engine.name).is_empty() {
         return Ok(false);
     }
-    // Nothing is taken away from an installation that is under way.
+    // An installation that is still running keeps its files.
     let path = home.join(format!(".{}.lock", engine.name));
     let lock = lock(&path)?;
     remove_unfinished(&home, engine.name)?;
@@ -87,7 +87,7 @@ pub fn clean(engine: &JarEngine) -> Result<bool> {
     }
     let _ = std::fs::remove_file(&path);
     drop(lock);
-    // An empty folder is of no use to anybody; one that is not empty stays.
+    // An empty folder is of no use; one that is not empty stays.
     let _ = std::fs::remove_dir(&home);
     Ok(true)
 }

@@ -74,7 +74,7 @@ impl EngineLog {
             return;
         }
         inner.room -= taken as u64;
-        // A log that cannot be written ends nobody's measurement.
+        // An error of the log does not end the measurement.
         let _ = inner.file.write_all(&bytes[..taken]);
         if inner.room == 0 {
             let _ = inner.file.write_all(CUT);

@@ -151,7 +151,7 @@ fn node(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // What is meant for other programs of the user's changes no measurement.
+    // Settings for the user's other programs must not change a measurement.
     for variable in ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH"] {
         command.env_remove(variable);
     }
@@ -205,7 +205,7 @@ fn port_of(name: &str, said: &Receiver<String>) -> Result<Option<u16>> {
                 Ok(Some(port.with_context(|| format!("{name} said '{line}'"))?))
             }
         },
-        // One that is gone is told of by its exit status.
+        // The exit status reports a launcher that has ended.
         Err(TryRecvError::Empty | TryRecvError::Disconnected) => Ok(None),
     }
 }

@@ -178,7 +178,7 @@ pub fn serve_cluster(serve: &ClusterServe<'_>) -> Result<u8> {
     cluster.make(data.is_temporary())?;
     cluster.set_up(serve.method, password.as_deref(), data.is_temporary())?;
     let tls = if serve.tls { Some(cluster.certify(&data.path)?) } else { None };
-    // Found only now: making a cluster takes seconds, in which a port that was free is given to somebody else.
+    // Found only now: making a cluster takes seconds, in which another process can take a free port.
     let port = free_port(serve.port)?;
     let mut command = cluster.program("postgres", Signal::INT);
     command.arg("-D").arg(&cluster.folder).args(server_settings(serve, port));
@@ -375,7 +375,7 @@ impl Cluster {
         // The server's mode for one user reads statements, one a line, and needs no port and no password.
         let mut command = self.program("postgres", Signal::TERM);
         command.args(["--single", "-D"]).arg(&self.folder);
-        // What it cannot do is told without the statement, which may hold the password.
+        // Errors are logged without the statement, which can hold the password.
         command.args(["-c", "log_min_error_statement=panic"]);
         if is_temporary {
             command.args(["-c", "fsync=off"]);

@@ -112,7 +112,7 @@ fn ended(kind: &str, how: &str, log: &EngineLog) -> anyhow::Error {
     // Its last words may still be on their way.
     log.drain();
     let path = log.path();
-    // Nobody finds a log that goes away with a temporary folder.
+    // A log in a temporary folder is removed with it.
     let where_to =
         if is_temporary(path) { String::new() } else { format!("; see {}", path.display()) };
     anyhow!("{kind} ended by itself ({how}): {}{where_to}", log.last_words())
@@ -160,7 +160,7 @@ impl DataFolder {
 /// Makes sure that nothing listens on the port; 0 is any free one, which is found and given back.
 ///
 /// # Errors
-/// When someone does.
+/// The port is in use.
 pub fn free_port(port: u16) -> Result<u16> {
     free_port_on("127.0.0.1", port)
 }

@@ -64,7 +64,7 @@ impl Drop for Unfinished {
 /// A file that cannot be made, or the user stops the wait.
 pub fn lock(path: &Path) -> Result<File> {
     let open = || {
-        // Whoever removed the last engine has removed the folder, too.
+        // Removing the last engine removes the folder, too.
         let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         folder.and_then(|()| File::create(path)).with_context(|| path.display().to_string())
     };
@@ -72,10 +72,10 @@ pub fn lock(path: &Path) -> Result<File> {
     loop {
         match file.try_lock() {
             Ok(()) if is_at(&file, path) => return Ok(file),
-            // Who had it has removed it: it locks nobody out any more.
+            // Its holder has removed the file: it locks no other process any more.
             Ok(()) => file = open()?,
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            // A file system without locks has nobody else on it either, as far as can be known.
+            // In a file system without locks, other installations cannot be seen.
             Err(TryLockError::Error(_)) => return Ok(file),
         }
         signals::go_on("while another installation was running")?;

@@ -167,7 +167,7 @@ fn answers(login: &Login, port: u16) -> bool {
             request.call("@SystemInformation", &[Value::String("OVERVIEW")]);
             Ok(pong && exchange.ask(&request, runs)?)
         });
-    // It listens before it lets anybody in.
+    // It listens before it accepts a login.
     asked.unwrap_or(false)
 }
 

@@ -41,7 +41,7 @@ impl Hook for Files {
             };
             match made {
                 Ok(()) => self.made.push(wanted.clone()),
-                // What was there before is somebody's, and stays.
+                // A path that was there before stays.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
                     let problem = format!("{}: {error}", wanted.path.display());

@@ -250,7 +250,7 @@ impl Hooks {
         self.running.iter().filter(|one| one.begun).find_map(|one| one.hook.processors())
     }
 
-    /// Moves the files into the record, cuts samples to the measured windows, and tells what is there.
+    /// Moves the files into the record, cuts samples to the measured windows, and returns what is there.
     ///
     /// It goes into the record as its section `hooks`.
     #[must_use]

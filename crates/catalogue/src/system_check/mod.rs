@@ -6,7 +6,7 @@ mod settings;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The way a thing stands.
+/// State of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -14,7 +14,7 @@ pub enum State {
     Good,
     /// It does.
     Bad,
-    /// This machine does not tell.
+    /// This machine does not report it.
     Unknown,
 }
 
@@ -35,7 +35,7 @@ impl State {
 pub struct Check {
     /// Its name.
     pub name: &'static str,
-    /// The way it stands.
+    /// Its state.
     pub state: State,
     /// Value found.
     pub found: String,
@@ -46,7 +46,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// `is_good` says how it stands; `None` is unknown.
+    /// Returns a check; `is_good` is `None` if the state is unknown.
     fn new(
         name: &'static str,
         is_good: Option<bool>,

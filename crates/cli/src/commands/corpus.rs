@@ -257,16 +257,17 @@ fn queries(args: &QueryArgs) -> Result<u8> {
     let corpus = args.source.open()?;
     let mix = make(&corpus, &MixOptions::even(args.source.seed, args.each))
         .map_err(|error| usage(format!("--each {}: {error}", args.each)))?;
-    let rendering = Rendering::default();
-    let mut out = writer(&args.out)?;
-    let written = match args.format.as_str() {
-        "ndjson" => rendering.write_ndjson(&mix, &mut out),
-        "get" => rendering.write_fbench_get(&mix, &mut out),
-        "post" => rendering.write_fbench_post(&mix, &mut out),
+    let write = match args.format.as_str() {
+        "ndjson" => Rendering::write_ndjson,
+        "get" => Rendering::write_fbench_get,
+        "post" => Rendering::write_fbench_post,
         other => {
             return Err(usage(format!("--format '{other}': write ndjson, get or post")));
         }
     };
+    // Opened last: a file that is there stays as it is after wrong usage.
+    let mut out = writer(&args.out)?;
+    let written = write(&Rendering::default(), &mix, &mut out);
     if let Err(error) = written.and_then(|()| out.flush()) {
         return broken_pipe_is_fine(error);
     }

@@ -191,6 +191,7 @@ fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
             if args.format != Format::Benchpress {
                 return Err(usage("several folders: use --format benchpress, or name one of them"));
             }
+            only_of_one(args)?;
             let loaded = several.iter().map(|folder| load(Path::new(folder)));
             let records = loaded.map(|loaded| loaded.map(|one| one.record));
             (benchpress::render(&records.collect::<Result<Vec<_>, _>>()?), exit::FINE)
@@ -200,6 +201,16 @@ fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
     };
     print_out(&text)?;
     Ok(code)
+}
+
+/// Returns an error if a flag asks several runs for one answer: it would be 0 whatever they measured.
+fn only_of_one(args: &ReportArgs) -> Result<()> {
+    let flag = match (args.assertions.is_empty(), args.exit_code) {
+        (false, _) => "--assert",
+        (true, true) => "--exit-code",
+        (true, false) => return Ok(()),
+    };
+    Err(usage(format!("{flag} needs a single run; name its folder")))
 }
 
 /// The runs whose records can be read; a line on stderr for each of the others.
@@ -312,9 +323,7 @@ fn history(args: &ReportArgs, forms: &[Forms], past: &[PastRun]) -> Result<(Stri
     if let ([_], false) = (jobs.as_slice(), args.all) {
         return one(args, forms, folders.next().ok_or_else(none)?);
     }
-    if !args.assertions.is_empty() {
-        return Err(usage("--assert needs a single run; name its folder"));
-    }
+    only_of_one(args)?;
     let text = match args.format {
         Format::Text => Ok(history.render()),
         Format::Json => Ok(serde_json::to_string_pretty(&history)? + "\n"),

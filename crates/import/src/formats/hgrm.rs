@@ -7,7 +7,7 @@ use crate::reading::{count, whole};
 use plimsoll_core::histogram::Histogram;
 use std::io::BufRead;
 
-/// Nanoseconds of a unit of the values, if no one says otherwise: HdrHistogram's tools print milliseconds.
+/// Nanoseconds of a unit of the values, if no option gives it: HdrHistogram's tools print milliseconds.
 const UNIT_NS: f64 = 1e6;
 
 /// Reads a percentile distribution.

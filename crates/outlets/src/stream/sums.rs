@@ -152,6 +152,20 @@ mod tests {
         assert_eq!(sums.verdict().unwrap().kind, VerdictKind::TargetFailed);
     }
 
+    /// CPU time is read at the end of a run: a share of 0 % before that would be a figure which no one measured.
+    #[test]
+    fn a_verdict_before_the_end_names_no_share_of_cpu_time() {
+        let mut sums = Sums::new(Model { full_speed: true, ..Model::default() });
+        for number in 0..4 {
+            let mut delayed = second(number, 200);
+            delayed.delays.receive.record_many(4_000_000, 200);
+            sums.add(&delayed);
+        }
+        let reasons = sums.verdict().unwrap().reasons.join("; ");
+        assert!(reasons.contains("replies waited"), "{reasons}");
+        assert!(!reasons.contains("busy"), "{reasons}");
+    }
+
     #[test]
     fn a_search_is_not_judged_as_a_run() {
         let mut sums = Sums::new(Model::default());

@@ -55,7 +55,7 @@ pub struct Shown {
     pub tool: String,
     /// Name and labels that the user gave it.
     pub called: String,
-    /// May it be believed? Only `valid` runs count.
+    /// Verdict; only `valid` runs count.
     pub verdict: VerdictKind,
 }
 

@@ -32,9 +32,9 @@ pub(super) enum Rule {
     Number(Pointer, Comparison, f64),
     Contains(memchr::memmem::Finder<'static>, bool),
     Matches(Box<Regex>),
-    /// Number of hits, as that a number to compare with; at the pointer a reply says whether it has counted them all.
+    /// Number of hits, compared with a number. At the pointer, a reply reports whether it counted all of them.
     Hits(Comparison, u64, Pointer),
-    /// Longest time that it may take, ns.
+    /// Service time, compared with a limit in ns.
     Time(Comparison, u64),
 }
 

@@ -163,7 +163,7 @@ impl Corpus {
         &self.name
     }
 
-    /// Under which licence the text may be used.
+    /// Licence of the text.
     #[must_use]
     pub fn licence(&self) -> &str {
         &self.licence

@@ -68,7 +68,7 @@ impl Judged {
     }
 }
 
-/// Decodes a body where it is coded and wanted, and says how much of it that is.
+/// Decodes a body that has a content coding. Returns its bytes, and how much of the body they are.
 pub fn plain_body<'a>(
     reply: &'a Reply<'a>,
     scratch: &'a mut Vec<u8>,

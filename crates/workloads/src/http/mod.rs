@@ -48,17 +48,17 @@ pub enum Form {
 
 /// State of one reader of requests.
 pub enum Cursor {
-    /// In rendered requests.
+    /// Requests in memory, in the reader's own order.
     Rendered(Arc<Rendered>, Way),
-    /// With the users; each goes through rendered requests in an order of its own.
+    /// Requests in memory, in an order for each user.
     Users(Arc<Rendered>, Script),
-    /// In a file.
+    /// Requests that are read from a file during the run.
     Stream(Stream),
 }
 
 /// The HTTP sessions of one shard.
 pub struct HttpSessions {
-    /// One a client, or a single one that all requests come from.
+    /// One for each client, or a single one for all of them.
     cursors: Vec<Cursor>,
     /// One form a target, for streamed requests.
     forms: Arc<Vec<Form>>,
@@ -357,7 +357,7 @@ impl Sessions<Http> for HttpSessions {
             }
         }
         if let (Some(park), Some(Cursor::Stream(stream))) = (&self.park, self.cursors.pop()) {
-            // Where no part follows, nobody takes it.
+            // If no part follows, the reader stays in the park.
             let _ = park.send(stream);
         }
     }
@@ -406,7 +406,7 @@ fn target_of(request: &[u8]) -> &[u8] {
     &line[start..end]
 }
 
-/// RFC 9110, 9.2.2: the methods that may be sent twice. Of any other no one knows, `PURGE` and `DEBIT` included.
+/// Returns true for methods that can be sent twice (RFC 9110, 9.2.2); all others, also `PURGE` and `DEBIT`, cannot.
 fn is_idempotent(request: &[u8]) -> bool {
     const METHODS: [&[u8]; 6] = [b"GET ", b"HEAD ", b"PUT ", b"DELETE ", b"OPTIONS ", b"TRACE "];
     METHODS.iter().any(|method| request.starts_with(method))

@@ -8,7 +8,7 @@ use crate::render::{RenderedSet, RequestParts};
 use plimsoll_core::rng::{Rng, derive_seed};
 use std::sync::Arc;
 
-/// In which order the requests of a file are asked.
+/// Order in which the requests of a file are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -56,7 +56,7 @@ pub fn shuffled(length: usize, seed: u64) -> Arc<Vec<u32>> {
 }
 
 impl Way {
-    /// Through the requests `range`, beginning with number `start` and going on by `step`.
+    /// Returns a way through the requests `range` that begins with number `start` and advances by `step`.
     #[must_use]
     pub fn new(range: std::ops::Range<usize>, start: u64, step: u64, passes: Passes) -> Self {
         Self {

@@ -41,7 +41,7 @@ pub type OnMarks = Box<dyn FnMut(&[u8]) + Send>;
 pub struct Output {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// No one waits for the thread: what it writes to may never take anything again.
+    /// True if nothing waits for the thread any more: its destination can be blocked for ever.
     abandoned: AtomicBool,
 }
 
@@ -105,7 +105,7 @@ impl Output {
         self.shared.is_full()
     }
 
-    /// Returns for how long it has been waited for so far.
+    /// Returns the time for which the output was waited for so far.
     #[must_use]
     pub fn waits(&self) -> Waits {
         self.shared.waits()
@@ -146,7 +146,7 @@ impl Output {
     pub fn finish(&self, goes_on: &mut dyn FnMut() -> bool) -> Option<Result<(), String>> {
         let (tell, told) = channel();
         self.checkpoint(Box::new(move |reached| {
-            // Whoever does not listen does not want to know.
+            // An error means that the receiver is gone.
             let _ = tell.send(reached.map(drop));
         }));
         self.wait(&told, goes_on)

@@ -281,7 +281,7 @@ pub(super) fn write_all(shared: &Shared, writers: Vec<Writer>, mut on_marks: OnM
             }
         }
     }
-    // Whoever ends without a checkpoint keeps what can be kept.
+    // Without a last checkpoint, all that can still be written is kept.
     for own in &mut all {
         let _ = own.writer.checkpoint();
     }

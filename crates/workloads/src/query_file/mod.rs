@@ -27,7 +27,7 @@ pub use pattern::FilePattern;
 pub use reader::{ByteRange, Passes, RecordReader, Scan, scan};
 pub use set::{PRELOAD_MAX_BYTES, Queries, RequestRef, RequestSet};
 pub use source::{SourceFile, unpack_stream};
-pub use split::{PARTS_MAX, SplitOptions, SplitSummary, split, split_stream};
+pub use split::{PARTS_MAX, SplitOptions, SplitSummary, split, split_stdin};
 
 /// Longest line by default, as in the original: a line of this many bytes or more is skipped and
 /// counted.

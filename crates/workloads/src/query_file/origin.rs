@@ -4,10 +4,10 @@ use crate::authority::Authority;
 use crate::error::Problem;
 
 /// Makes a line the request target that it means: a path stays, a URL of the only server becomes its path. vespa-fbench sends lines as
-/// they are; whoever has files of other tools has whole URLs in them, or methods before them.
+/// they are; files of other tools have whole URLs in them, or methods before them.
 ///
 /// # Errors
-/// The actual kind of the line, and the remedy.
+/// The problem of the line, and the remedy.
 pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Problem> {
     if target.first() == Some(&b'/') {
         return Ok(());
@@ -52,7 +52,7 @@ pub(crate) fn to_path(target: &mut Vec<u8>, own: &[Authority]) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns true if a URL has TLS, and the beginning of its authority.
+/// Returns whether a URL has TLS, and the position of its authority.
 fn scheme(target: &[u8]) -> Option<(bool, usize)> {
     let begins = |name: &str| {
         target.get(..name.len()).is_some_and(|front| front.eq_ignore_ascii_case(name.as_bytes()))

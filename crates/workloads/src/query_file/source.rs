@@ -127,7 +127,7 @@ impl SourceFile {
     /// The unpacked bytes from a position on. A gzip file is unpacked from its start up to there.
     pub(crate) fn at(&self, offset: u64) -> io::Result<Bytes> {
         let mut file = match &self.spooled {
-            // Opened anew, because readers must not share a position.
+            // Opened again, because readers must not share a position.
             Some(spooled) => File::open(format!("/proc/self/fd/{}", spooled.as_raw_fd()))?,
             None => File::open(&self.path)?,
         };

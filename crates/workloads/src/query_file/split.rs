@@ -1,7 +1,9 @@
 //! Splitting a query file into one file for each client, by record.
 
-use std::fs::OpenOptions;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Cursor, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::rng::Rng;
@@ -31,7 +33,7 @@ pub struct SplitOptions {
     pub line_max_bytes: usize,
     /// GET or POST records; `None` looks: a file in which a line does not start with `/` is POST.
     pub kind: Option<RecordKind>,
-    /// Part gets that which record depends on this alone.
+    /// Seed of the random assignment of records to parts.
     pub seed: u64,
 }
 
@@ -51,20 +53,28 @@ pub struct SplitSummary {
 /// Splits a file. Within a part, records keep the order of the input.
 ///
 /// # Errors
-/// As [`split_stream`], and when the input cannot be opened.
+/// As [`split_stdin`], and when the input cannot be opened.
 pub fn split(input: &Path, options: &SplitOptions) -> Result<SplitSummary, InputError> {
     let bytes = SourceFile::open(input)?.at(0).map_err(|e| InputError::io(input, e))?;
-    split_stream(bytes, input, options)
+    split_stream(bytes, (input, std::fs::metadata(input).ok()), options)
 }
 
-/// Splits a stream, such as standard input, called `name` in errors. It may be gzip.
+/// Splits standard input.
 ///
 /// # Errors
-/// A wrong line, an input without records, a part that cannot be written, or an option out of
+/// A wrong line, an input without records, a part that cannot be written or is the input itself, or an option out of
 /// range. Parts are written as the input is read, so after an error some may hold a beginning.
-pub fn split_stream(
+pub fn split_stdin(options: &SplitOptions) -> Result<SplitSummary, InputError> {
+    let stdin = std::io::stdin();
+    let file = stdin.as_fd().try_clone_to_owned().map(File::from);
+    let own = file.and_then(|file| file.metadata()).ok();
+    split_stream(stdin, (Path::new("stdin"), own), options)
+}
+
+/// Splits a stream, called `name` in errors. It may be gzip. `own`: the file that it is, if it is one.
+pub(super) fn split_stream(
     stream: impl Read + Send + 'static,
-    name: &Path,
+    (name, own): (&Path, Option<Metadata>),
     options: &SplitOptions,
 ) -> Result<SplitSummary, InputError> {
     if !(1..=PARTS_MAX).contains(&options.parts) {
@@ -84,6 +94,7 @@ pub fn split_stream(
     if !parser.next_record(&mut record)? {
         return Err(InputError::Empty { path: name.to_owned() });
     }
+    check_not_input(own.as_ref(), options)?;
     let mut parts = Parts::create(options)?;
     let mut deal = Deal::new(options.parts as usize, options.seed);
     let mut records = 0;
@@ -95,6 +106,18 @@ pub fn split_stream(
         }
     }
     Ok(SplitSummary { kind, records, skipped: parser.skipped(), parts: parts.finish()? })
+}
+
+/// Checks that no part is the input, which would be emptied before it was read.
+fn check_not_input(own: Option<&Metadata>, options: &SplitOptions) -> Result<(), InputError> {
+    let Some(own) = own.filter(|own| own.is_file()) else { return Ok(()) };
+    let is_input = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|part| (part.dev(), part.ino()) == (own.dev(), own.ino()))
+    };
+    match (0..options.parts).map(|part| options.pattern.path(part)).find(is_input) {
+        Some(path) => Err(InputError::Overwritten { path }),
+        None => Ok(()),
+    }
 }
 
 /// POST if a line that is not empty starts with anything but `/`. A line that the end of the head

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
+use super::split::split_stream;
 use super::*;
 use crate::error::InputError;
 
@@ -289,14 +290,39 @@ fn a_split_is_seeded_and_shuffled() {
 #[test]
 fn a_split_refuses_what_it_cannot_do() {
     let dir = tempfile::tempdir().unwrap();
-    let empty = split_stream(b"\n".as_slice(), Path::new("<stdin>"), &split_options(&dir, 2, None));
+    let empty =
+        split_stream(b"\n".as_slice(), (Path::new("<stdin>"), None), &split_options(&dir, 2, None));
     assert_eq!(
         empty.unwrap_err().to_string(),
         "<stdin>: holds no request; write one, such as /search/?query=test"
     );
     assert!(!dir.path().join("part000").exists(), "no part is written for an empty input");
-    let none = split_stream(b"/a".as_slice(), Path::new("-"), &split_options(&dir, 0, None));
+    let none =
+        split_stream(b"/a".as_slice(), (Path::new("-"), None), &split_options(&dir, 0, None));
     assert!(none.unwrap_err().to_string().contains("number of parts: 0 is out of range"));
+}
+
+/// The input would be emptied when only its beginning was read.
+#[test]
+fn a_part_never_replaces_the_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let text: String = (0..100_000).map(|i| format!("/{i}\n")).collect();
+    let path = write(&dir, "part001", text.as_bytes());
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let options = split_options(&dir, 2, None);
+    let stream = std::fs::File::open(&path).unwrap();
+    let own = stream.metadata().ok();
+    for result in [
+        split(&path, &options),
+        split(&link, &options),
+        split_stream(stream, (Path::new("stdin"), own), &options),
+    ] {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("part001: it is the input and would be overwritten"), "{error}");
+    }
+    assert!(std::fs::read_to_string(&path).unwrap() == text);
+    assert!(!dir.path().join("part000").exists());
 }
 
 /// Peak memory of this process so far, in MB.

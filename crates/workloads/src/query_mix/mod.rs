@@ -240,7 +240,8 @@ pub fn make(corpus: &Corpus, options: &MixOptions) -> Result<Vec<Query>, MixErro
 /// A query that hits at least the document it is made from.
 fn hit(survey: &Survey, class: QueryClass, index: u64, rng: &mut Rng) -> Option<Query> {
     (0..TRIES).find_map(|_| {
-        let document = &survey.sample[rng.below(survey.sample.len() as u64) as usize];
+        // There may be no document at all.
+        let document = survey.sample.get(rng.below(survey.sample.len() as u64) as usize)?;
         let words = survey.fit_words(document);
         if words.is_empty() {
             return None;

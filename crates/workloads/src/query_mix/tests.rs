@@ -170,6 +170,8 @@ fn too_little_text_is_told() {
     let corpus = Corpus::open(&Source::Ndjson(path), &CorpusOptions::default()).unwrap();
     let error = make(&corpus, &MixOptions::even(1, 1)).unwrap_err().to_string();
     assert!(error.starts_with("too little text for queries of class one_term: 1 documents"));
+    let nothing = make(&bundled(0), &MixOptions::even(1, 1)).unwrap_err().to_string();
+    assert!(nothing.starts_with("too little text for queries of class one_term: 0 documents"));
     let options = MixOptions { seed: 1, counts: [0, 0, 0, 0, 0, 3] };
     assert_eq!(make(&corpus, &options).unwrap().len(), 3, "absent words need no text");
     assert!(make(&corpus, &MixOptions { seed: 1, counts: [0; 6] }).is_err());

@@ -106,8 +106,8 @@ impl Rows {
         self.path.to_string_lossy().trim_end_matches(".gz").ends_with(".tsv")
     }
 
-    /// Refuses quotation marks that are no CSV. Readers of it, ours too, take them for something without a word: the rest of
-    /// the file for one value where a mark is left open, and a phrase for its words where more stands behind it.
+    /// Rejects quotation marks that are not valid CSV. CSV readers accept them without an error: if one is left open, the rest
+    /// of the file becomes one value, and text behind a closing mark becomes a part of the value.
     fn check_marks(&self, bytes: impl Read, separator: u8) -> Result<(), InputError> {
         let mut bytes = BufReader::new(bytes);
         let (mut at, mut line, mut opened) = (Marks::Begin, 1, 1);
@@ -214,6 +214,11 @@ impl Rows {
                 // A text without its quotation marks and escapes; all else to the last digit as it is written.
                 match serde_json::from_str::<String>(value) {
                     Ok(text) => self.push(text.as_bytes()),
+                    Err(_) if value.starts_with('"') => {
+                        let name = &self.names[column];
+                        let problem = format!("the value of \"{name}\" is not a valid text");
+                        return Err(self.wrong(line, problem));
+                    }
                     Err(_) => self.push(value.as_bytes()),
                 }
             }

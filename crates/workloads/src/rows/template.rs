@@ -7,7 +7,7 @@ use thiserror::Error;
 /// A place that cannot be filled.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    /// A request names what is no column.
+    /// A request names an unknown column.
     #[error("'{{{{{name}}}}}' is not a column of the rows; they have {known}")]
     Unknown {
         /// The name.
@@ -135,7 +135,7 @@ impl TemplateSet {
     /// Cuts all requests of a set into pieces and looks at every value that they name.
     ///
     /// # Errors
-    /// The first request that names what is no column, and the first value that would break a request.
+    /// The first request that names an unknown column, and the first value that would break a request.
     pub fn new(set: &RenderedSet, rows: &Rows) -> Result<Self, TemplateError> {
         Self::with_json(set, rows, Place::Json)
     }

@@ -6,7 +6,7 @@ use super::template::{TemplateError, first_place};
 /// A text with the values of a row in their places, as they are.
 ///
 /// # Errors
-/// A place that is not closed or names what is no column, and a value that is no text.
+/// A place that is not closed or names an unknown column, and a value that is not text.
 pub fn fill_text(text: &str, rows: &Rows, row: usize) -> Result<String, TemplateError> {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find("{{") {

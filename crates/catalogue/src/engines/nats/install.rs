@@ -168,7 +168,7 @@ fn complaint(said: &str) -> anyhow::Error {
     anyhow!("nats: Go cannot build nats-server {}: {line}", tag())
 }
 
-/// Checks that the program was built from the pinned source, and prints the pinned version.
+/// Checks that the program was built from the pinned source, and that it prints the pinned version.
 fn verify(go: &Path, built: &Path) -> Result<()> {
     let said = Command::new(go)
         .args(["version", "-m"])
