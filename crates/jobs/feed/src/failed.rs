@@ -119,7 +119,7 @@ impl FailedOperations {
         self.kept().malformed
     }
 
-    /// The first [`EXAMPLES_MAX`] operations of each status and malformed ones, in the order of the input.
+    /// The first `EXAMPLES_MAX` operations of each status and malformed ones, in the order of the input.
     #[must_use]
     pub fn examples(&self) -> Vec<Refusal> {
         let mut by_kind: BTreeMap<(u16, bool), Vec<Refusal>> = BTreeMap::new();
