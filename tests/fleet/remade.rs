@@ -2,8 +2,8 @@
 
 use super::{Fleet, reasons, record, wait_until_idle};
 use crate::process::{PATIENCE, Place};
-use serde_json::Value;
-use std::path::PathBuf;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// The newest record of each agent.
 fn folders(fleet: &Fleet, runs: usize) -> Vec<PathBuf> {
@@ -166,4 +166,26 @@ fn the_warm_up_is_made_again() {
     let part = merged(&fleet, &own);
     assert!(part["warnings"].to_string().contains("the warm-up lacks that of agent c"), "{part:#}");
     assert_eq!(part["ledger"], whole["ledger"]);
+    cut(&own[0]);
+    // The record of an agent that was killed knows neither the length of the run nor its warm-up; the others do.
+    let part = merged(&fleet, &own);
+    assert_eq!(part["verdict"]["kind"], "partial");
+    for (index, phase) in phases.iter().enumerate() {
+        for field in ["name", "from_s", "measured", "schedule"] {
+            assert_eq!(part["phases"][index][field], phase[field], "{index} {field}: {part:#}");
+        }
+    }
+}
+
+/// Leaves of a record what its process had written after a second, had it been killed then.
+fn cut(folder: &Path) {
+    let path = folder.join("run.json");
+    let mut early: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    early["verdict"] = json!({"kind": "partial", "reasons": ["the run has not ended"]});
+    std::fs::write(path, early.to_string()).unwrap();
+    let journal = folder.join("intervals.ndjson");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let first = text.split_inclusive('\n').next().unwrap();
+    std::fs::write(journal, first).unwrap();
+    let _ = std::fs::remove_file(folder.join("part.json"));
 }

@@ -8,6 +8,8 @@
 //! | failed or timed out | at least its timeout; it is late for every limit |
 //! | refused, never sent, or unfinished | at least as long as it had waited when it was given up; late for every limit |
 //!
+//! In a mean each of them counts with its timeout at least: requests that are refused at once must not lower it.
+//!
 //! The latency that is shown remains that of the successful requests: a target that fails fast must not look fast,
 //! and one that fails must not look slow where it answers.
 
@@ -22,6 +24,8 @@ pub struct Judged {
     pub ok: Histogram,
     /// Least waiting times of the others.
     pub lost: Histogram,
+    /// Time that each of the others counts with at least in the mean, ns.
+    pub timeout_ns: u64,
 }
 
 /// A time of the judged distribution, ns.
@@ -53,7 +57,7 @@ impl Judged {
     /// All requests of a stretch whose requests time out after `timeout_ns`.
     #[must_use]
     pub fn of(totals: &Interval, timeout_ns: u64) -> Self {
-        let mut judged = Self::default();
+        let mut judged = Self { timeout_ns, ..Self::default() };
         for class in &totals.classes {
             judged.add_ended(class, timeout_ns);
         }
@@ -64,7 +68,7 @@ impl Judged {
     /// The requests of one class that were sent and ended. Requests that were never sent have no class.
     #[must_use]
     pub fn of_class(class: &ClassPart, timeout_ns: u64) -> Self {
-        let mut judged = Self::default();
+        let mut judged = Self { timeout_ns, ..Self::default() };
         judged.add_ended(class, timeout_ns);
         let unfinished = class.ledger.unfinished;
         judged.lost.record_many(timeout_ns, unfinished);
@@ -119,16 +123,19 @@ impl Judged {
         Some(Point::AtLeast(waited_ns.max(self.ok.max_ns()) as f64))
     }
 
-    /// The mean over all requests, in which those that did not succeed count with what they waited at least.
+    /// The mean over all requests, in which those that did not succeed count with what they waited, and with their timeout at
+    /// least.
     #[must_use]
     pub fn mean(&self) -> Option<Point> {
         let count = self.count();
         if count == 0 {
             return None;
         }
-        let sum = self.ok.mean_ns() * self.ok.count() as f64
-            + self.lost.mean_ns() * self.lost.count() as f64;
-        let mean_ns = sum / count as f64;
+        let sum_ns = |times: &Histogram| times.mean_ns() * times.count() as f64;
+        let cells = self.lost.cells();
+        let more_ns: f64 =
+            cells.map(|(ns, count)| self.timeout_ns.saturating_sub(ns) as f64 * count as f64).sum();
+        let mean_ns = (sum_ns(&self.ok) + sum_ns(&self.lost) + more_ns) / count as f64;
         Some(if self.lost.is_empty() { Point::Exactly(mean_ns) } else { Point::AtLeast(mean_ns) })
     }
 
@@ -205,6 +212,18 @@ mod tests {
         assert_eq!(judged.lost_share(), 0.5);
         assert!(judged.quantile(0.75).unwrap().ns() >= 0.999e9);
         assert!((judged.mean().unwrap().ns() - 504e6).abs() < 1e6, "{:?}", judged.mean());
+    }
+
+    /// 90 % are refused after no time: the mean of all is not a tenth of that of the others.
+    #[test]
+    fn requests_that_are_refused_at_once_do_not_lower_a_mean() {
+        let mut refused = totals(&[400 * MS; 10], &[], &[]);
+        refused.unserved.record_many(0, 90);
+        refused.ledger.refused.queue_full = 90;
+        let judged = Judged::of(&refused, SECOND_NS);
+        assert!((judged.mean().unwrap().ns() - 940e6).abs() < 1e6, "{:?}", judged.mean());
+        // How long they waited is known nevertheless.
+        assert!(judged.lost.max_ns() < MS);
     }
 
     #[test]

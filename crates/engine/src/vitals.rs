@@ -281,35 +281,27 @@ impl Quota {
                 return Self::of_version_2(Path::new("/sys/fs/cgroup"), path);
             }
             let is_cpu = controllers.split(',').any(|one| one == "cpu");
-            is_cpu.then(|| Self::of_version_1(path)).flatten()
+            let roots = ["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
+            is_cpu
+                .then(|| roots.iter().find_map(|root| Self::of_version_1(Path::new(root), path)))?
         })
     }
 
-    /// The group that has a quota may stand above the process's own.
     fn of_version_2(root: &Path, path: &str) -> Option<Self> {
-        let mut folder: PathBuf = root.join(path.trim_start_matches('/'));
-        loop {
+        let stat = stat_of_quota(root, path, |folder| {
             let limit = std::fs::read_to_string(folder.join("cpu.max")).unwrap_or_default();
-            if !limit.is_empty() && !limit.starts_with("max") {
-                let stat = File::open(folder.join("cpu.stat")).ok()?;
-                return Some(Self { stat, unit_ns: 1_000 });
-            }
-            if folder == root || !folder.pop() {
-                return None;
-            }
-        }
+            !limit.is_empty() && !limit.starts_with("max")
+        })?;
+        Some(Self { stat, unit_ns: 1_000 })
     }
 
-    fn of_version_1(path: &str) -> Option<Self> {
-        let roots = ["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"];
-        roots.iter().find_map(|root| {
-            let folder = Path::new(root).join(path.trim_start_matches('/'));
-            let quota = std::fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?;
-            if quota.trim().starts_with('-') {
-                return None;
-            }
-            Some(Self { stat: File::open(folder.join("cpu.stat")).ok()?, unit_ns: 1 })
-        })
+    fn of_version_1(root: &Path, path: &str) -> Option<Self> {
+        let stat = stat_of_quota(root, path, |folder| {
+            let file = folder.join("cpu.cfs_quota_us");
+            let quota = std::fs::read_to_string(file).unwrap_or_default();
+            !quota.is_empty() && !quota.starts_with('-')
+        })?;
+        Some(Self { stat, unit_ns: 1 })
     }
 
     fn throttled_ns(&self) -> u64 {
@@ -322,6 +314,18 @@ impl Quota {
         });
         value.and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(0) * self.unit_ns
     }
+}
+
+/// The counts of the nearest group with a quota: it may stand above the process's own. In a container, `path` may be that of
+/// the machine, of which only the container's root is there.
+fn stat_of_quota(root: &Path, path: &str, has_quota: impl Fn(&Path) -> bool) -> Option<File> {
+    let mut folder: PathBuf = root.join(path.trim_start_matches('/'));
+    while !has_quota(&folder) {
+        if folder == root || !folder.pop() {
+            return None;
+        }
+    }
+    File::open(folder.join("cpu.stat")).ok()
 }
 
 /// The clocks of the machine at one moment.
@@ -472,5 +476,23 @@ mod tests {
         std::fs::write(root.path().join("a/cpu.stat"), stat).unwrap();
         let quota = Quota::of_version_2(root.path(), "/a/b").unwrap();
         assert_eq!(quota.throttled_ns(), 1_234_000);
+    }
+
+    /// The path of a container's process is that of the machine; its folders are not there.
+    #[test]
+    fn a_quota_of_version_1_is_found_above_the_own_group_and_in_a_container() {
+        let root = tempfile::tempdir().unwrap();
+        let above = root.path().join("a");
+        std::fs::create_dir_all(above.join("b")).unwrap();
+        for folder in [root.path(), &above.join("b")] {
+            std::fs::write(folder.join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        }
+        assert!(Quota::of_version_1(root.path(), "/a/b").is_none());
+        for (folder, path) in [(&above, "/a/b"), (&root.path().to_owned(), "/docker/0123")] {
+            std::fs::write(folder.join("cpu.cfs_quota_us"), "50000\n").unwrap();
+            let stat = "nr_periods 3\nnr_throttled 2\nthrottled_time 1234\n";
+            std::fs::write(folder.join("cpu.stat"), stat).unwrap();
+            assert_eq!(Quota::of_version_1(root.path(), path).unwrap().throttled_ns(), 1_234);
+        }
     }
 }

@@ -127,7 +127,19 @@ impl WindowCounts {
 
     /// A request that was due was given up without an end, ns since the run's start: it took until then at least.
     pub fn given_up(&self, due_ns: u64, now_ns: u64, class: Option<u16>) {
-        self.took(due_ns, now_ns.saturating_sub(due_ns), class);
+        self.lost(due_ns, now_ns.saturating_sub(due_ns), class);
+    }
+
+    /// A request that did not succeed took this long; limits count at least its timeout.
+    fn lost(&self, due_ns: u64, waited_ns: u64, class: Option<u16>) {
+        self.took(due_ns, waited_ns, class);
+        let Some(cell) = self.cell(due_ns) else { return };
+        let more_ns = self.timeout_ns.saturating_sub(waited_ns);
+        for (sum, limit) in cell.exempt_sum_ns.iter().zip(&self.limits) {
+            if class.is_none_or(|class| limit.judges(class)) {
+                add(sum, more_ns.wrapping_neg());
+            }
+        }
     }
 
     #[inline]
@@ -145,27 +157,22 @@ impl WindowCounts {
     #[inline]
     pub fn ended(&self, request: EndedRequest) {
         let response_ns = request.done_ns.saturating_sub(request.due_ns);
+        if !request.ok {
+            self.lost(request.due_ns, response_ns, Some(request.class));
+            if let Some(cell) = self.cell(request.due_ns) {
+                add(&cell.failed, 1);
+            }
+            return;
+        }
         self.took(request.due_ns, response_ns, Some(request.class));
         if let Some(cell) = self.cell(request.due_ns) {
-            if request.ok {
-                for (on_time, limit) in cell.on_time.iter().zip(&self.limits) {
-                    if limit.judges(request.class) && response_ns <= limit.limit_ns {
-                        add(on_time, 1);
-                    }
-                }
-            } else {
-                add(&cell.failed, 1);
-                let more_ns = self.timeout_ns.saturating_sub(response_ns);
-                for (sum, limit) in cell.exempt_sum_ns.iter().zip(&self.limits) {
-                    if limit.judges(request.class) {
-                        add(sum, more_ns.wrapping_neg());
-                    }
+            for (on_time, limit) in cell.on_time.iter().zip(&self.limits) {
+                if limit.judges(request.class) && response_ns <= limit.limit_ns {
+                    add(on_time, 1);
                 }
             }
         }
-        if request.ok
-            && let Some(cell) = self.cell(request.done_ns)
-        {
+        if let Some(cell) = self.cell(request.done_ns) {
             add(&cell.completed, 1);
         }
     }
@@ -237,7 +244,7 @@ mod tests {
         assert_eq!((sums[1].scheduled, sums[1].completed, sums[1].late[2]), (1, 1, 1));
     }
 
-    /// A target that rejects most requests at once has no low mean.
+    /// A target that rejects most requests at once has no low mean, nor has a queue that refuses them.
     #[test]
     fn a_fast_failure_counts_with_its_timeout() {
         let of_class = |class| WindowLimit { limit_ns: u64::MAX, class: Some(class) };
@@ -249,10 +256,13 @@ mod tests {
             counts.sent(0, 0);
             counts.ended(EndedRequest { due_ns: 0, done_ns: at(done_ms), class: 0, ok });
         }
+        // One that is refused at once has no class, and counts for every limit.
+        counts.due(0);
+        counts.given_up(0, 0, None);
         let mut sums = [Window::default(); 1];
         counts.add_to(&mut sums);
         assert!((sums[0].response_sum_s - 1.511).abs() < 1e-9, "as long as they took");
-        for (limit, sum_s) in [(0, 2.51), (1, 2.51), (2, 0.0)] {
+        for (limit, sum_s) in [(0, 3.51), (1, 3.51), (2, 1.0)] {
             assert!((sums[0].subject_sum_s(limit) - sum_s).abs() < 1e-9, "{limit}");
         }
     }

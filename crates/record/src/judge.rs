@@ -168,13 +168,15 @@ fn judged(record: &RunRecord, figures: &Figures, time: Time) -> Option<Judged> {
         Time::Service => "service",
     };
     let timeout_ns = record.timeout_ns();
-    let mut judged = Judged { ok: times(record, &figures.classes, name)?, lost: Histogram::new() };
-    let stored = |name: &str| {
-        let text = record.histograms.get(name);
-        text.and_then(|text| Histogram::decode(text).ok()).unwrap_or_default()
+    let ok = times(record, &figures.classes, name)?;
+    let mut judged = Judged { ok, lost: Histogram::new(), timeout_ns };
+    // One that is damaged leaves the times unknown; a record without any has none to add.
+    let stored = |name: &str| match record.histograms.get(name) {
+        Some(text) => Histogram::decode(text).ok(),
+        None => Some(Histogram::new()),
     };
     for class in &figures.classes {
-        for (failed_ns, count) in stored(&format!("{class}/failed")).cells() {
+        for (failed_ns, count) in stored(&format!("{class}/failed"))?.cells() {
             judged.lost.record_many(failed_ns.max(timeout_ns), count);
         }
     }
@@ -182,7 +184,7 @@ fn judged(record: &RunRecord, figures: &Figures, time: Time) -> Option<Judged> {
     let mut lost: u64 = classes.map(|class| class.sent.saturating_sub(class.ok)).sum();
     if time == Time::Response && figures.never_sent > 0 {
         lost += figures.never_sent;
-        judged.lost.merge(&stored("unserved"));
+        judged.lost.merge(&stored("unserved")?);
     }
     // The waits of the rest are unknown.
     judged.lost.record_many(timeout_ns, lost.saturating_sub(judged.lost.count()));

@@ -174,6 +174,8 @@ pub enum Fault {
     NotHttp1,
     /// The peer will not have this client: its login was refused, and would be again. The text says why.
     Refused(&'static str),
+    /// The peer will not have this client now, and may have it later. The text says why.
+    Unready(&'static str),
     /// The peer gave up a request, or the connection, and said why.
     Reset {
         /// True if any byte of a reply had arrived.
@@ -191,7 +193,7 @@ impl Fault {
             Fault::Closed { began: false } | Fault::Reset { began: false, .. } => Failure::Reset,
             Fault::Closed { began: true } | Fault::Reset { began: true, .. } => Failure::Short,
             Fault::Protocol(_) | Fault::NotHttp1 => Failure::Protocol,
-            Fault::Refused(_) => Failure::Connect,
+            Fault::Refused(_) | Fault::Unready(_) => Failure::Connect,
         }
     }
 
@@ -200,9 +202,11 @@ impl Fault {
     pub const fn cause(self) -> Cause {
         match self {
             Fault::NotHttp1 => Cause::NotHttp1,
-            Fault::Closed { .. } | Fault::Protocol(_) | Fault::Refused(_) | Fault::Reset { .. } => {
-                Cause::Unknown
-            }
+            Fault::Closed { .. }
+            | Fault::Protocol(_)
+            | Fault::Refused(_)
+            | Fault::Unready(_)
+            | Fault::Reset { .. } => Cause::Unknown,
         }
     }
 
@@ -213,7 +217,10 @@ impl Fault {
             Fault::Closed { began: false } => "closed before the first byte of a reply",
             Fault::Closed { began: true } => "closed before the end of the reply",
             Fault::NotHttp1 => "the reply does not begin with HTTP/1.",
-            Fault::Protocol(why) | Fault::Refused(why) | Fault::Reset { why, .. } => why,
+            Fault::Protocol(why)
+            | Fault::Refused(why)
+            | Fault::Unready(why)
+            | Fault::Reset { why, .. } => why,
         }
     }
 }

@@ -44,7 +44,7 @@ impl Line {
         let other = |text: String| ExchangeError::Tls(TlsRefusal::Other(text));
         let question = protocol.preamble();
         if !question.is_empty() {
-            self.stream.write_all(question).map_err(ExchangeError::Broken)?;
+            self.stream.write_all(question).map_err(|error| broken(error, self.timeout))?;
             // Room for more than the answer, to see what must not be there.
             let mut answer = [0; 2];
             let read = self.read_clear(&mut answer, until_ns)?;
@@ -73,7 +73,7 @@ impl Line {
     /// Sends plain bytes.
     pub fn send(&mut self, plain: &[u8]) -> Result<(), ExchangeError> {
         match &mut self.session {
-            None => self.stream.write_all(plain).map_err(ExchangeError::Broken),
+            None => self.stream.write_all(plain).map_err(|error| broken(error, self.timeout)),
             Some(session) => {
                 session.writer().write_all(plain).map_err(ExchangeError::Broken)?;
                 self.flush()
@@ -105,7 +105,7 @@ impl Line {
             match self.stream.read(buffer) {
                 Ok(read) => return Ok(read),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.unread(error)),
+                Err(error) => return Err(broken(error, self.timeout)),
             }
         }
     }
@@ -119,7 +119,7 @@ impl Line {
             Ok(0) => return Ok(false),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(true),
-            Err(error) => return Err(self.unread(error)),
+            Err(error) => return Err(broken(error, self.timeout)),
         }
         let taken = session.process_new_packets();
         let taken = taken.map_err(|error| ExchangeError::Tls(tls.refusal(&error, is_handshaking)));
@@ -132,7 +132,7 @@ impl Line {
     fn flush(&mut self) -> Result<(), ExchangeError> {
         let Some(session) = &mut self.session else { return Ok(()) };
         while session.wants_write() {
-            session.write_tls(&mut self.stream).map_err(ExchangeError::Broken)?;
+            session.write_tls(&mut self.stream).map_err(|error| broken(error, self.timeout))?;
         }
         Ok(())
     }
@@ -145,12 +145,13 @@ impl Line {
         }
         self.stream.set_read_timeout(Some(left)).map_err(ExchangeError::Broken)
     }
+}
 
-    fn unread(&self, error: std::io::Error) -> ExchangeError {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => ExchangeError::TimedOut(self.timeout),
-            _ => ExchangeError::Broken(error),
-        }
+/// A connection that took or gave nothing within `timeout`, or broke.
+fn broken(error: std::io::Error, timeout: Duration) -> ExchangeError {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => ExchangeError::TimedOut(timeout),
+        _ => ExchangeError::Broken(error),
     }
 }
 
@@ -215,5 +216,16 @@ mod tests {
             let told = ask(answer, must, Duration::from_millis(limit_ms)).unwrap_err();
             assert!(matches!(told, ExchangeError::TimedOut(_)), "{told:?}");
         }
+    }
+
+    /// The bytes fill both buffers of the connection, and stay there.
+    #[test]
+    fn a_peer_that_reads_nothing_is_a_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _peer = listener.accept().unwrap();
+        let mut line = Line::new(stream, Duration::from_millis(50)).unwrap();
+        let sent = line.send(&vec![0; 64 << 20]);
+        assert!(matches!(sent, Err(ExchangeError::TimedOut(_))), "{sent:?}");
     }
 }

@@ -59,7 +59,15 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         // Handshake flights, and the alert that says why a handshake failed, go out at once.
         let flushed = self.line.flush_tls(key);
         match (result, flushed) {
-            (Err(error), _) => self.tls_failed(key, &error),
+            (Err(error), _) => {
+                // What was decrypted before the fault is whole.
+                if !plain.is_empty() && self.connections.get(key).is_open() {
+                    self.feed(key, &plain, now_ns);
+                }
+                if self.connections.get(key).state() != State::Closed {
+                    self.tls_failed(key, &error);
+                }
+            }
             (Ok(_), Err(error)) => self.broken(key, error),
             (Ok(closed), Ok(())) => {
                 let is_through = self.line.tls(key).is_none_or(|tls| !tls.is_handshaking());

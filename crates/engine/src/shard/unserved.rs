@@ -27,8 +27,11 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         if self.books.may_count_many() {
             // What belongs to the warm-up is counted apart.
             let before_ns = self.course.measured_from_ns().saturating_sub(1).min(until_ns);
-            self.skip_arrivals(before_ns, now_ns);
-            self.skip_arrivals(until_ns, now_ns);
+            let all_drawn =
+                self.skip_arrivals(before_ns, now_ns) && self.skip_arrivals(until_ns, now_ns);
+            if !all_drawn {
+                self.count_undrawn(before_ns, until_ns, now_ns);
+            }
         }
         while !self.agenda.is_done()
             && let Next::Send { intended_ns, client } = self.agenda.next(until_ns)
@@ -39,19 +42,28 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
     }
 
     /// Counts arrivals that were due and never sent, many at a time. Random ones have to be drawn one by one, which may take
-    /// longer than the run may last: those for which there is no time are counted as the mean of what they would be.
-    fn skip_arrivals(&mut self, until_ns: u64, now_ns: u64) {
+    /// longer than the run may last: returns false if there was no time for all.
+    fn skip_arrivals(&mut self, until_ns: u64, now_ns: u64) -> bool {
         let most = self.agenda.owed(until_ns).div_ceil(GROUPS).max(1);
         let is_walked = self.agenda.is_random();
         let most = if is_walked { most.min(WALKED_AT_ONCE) } else { most };
         while let Some(skipped) = self.agenda.skip(until_ns, most) {
             self.books.unsent_many(skipped.count, skipped.latest_ns, now_ns);
             if is_walked && self.course.is_late_for_the_end(self.clock.now_ns(), now_ns) {
-                let left = self.agenda.give_all_owed(until_ns);
-                if left > 0 {
-                    self.books.unsent_many(left, until_ns.min(now_ns), now_ns);
-                }
-                return;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Counts the arrivals for whose drawing there is no time: as many as the mean of what they would be. Those of the
+    /// warm-up, until `before_ns`, stay apart.
+    fn count_undrawn(&mut self, before_ns: u64, until_ns: u64, now_ns: u64) {
+        let of_warmup = self.agenda.owed(before_ns);
+        let measured = self.agenda.give_all_owed(until_ns).saturating_sub(of_warmup);
+        for (count, latest_ns) in [(of_warmup, before_ns), (measured, until_ns)] {
+            if count > 0 {
+                self.books.unsent_many(count, latest_ns.min(now_ns), now_ns);
             }
         }
     }

@@ -172,6 +172,21 @@ fn a_request_is_asked_once_more_and_never_twice_more() {
     }
 }
 
+/// TLS that breaks takes nothing from what it has carried.
+#[test]
+fn a_whole_reply_before_a_record_that_cannot_be_read_succeeds() {
+    for layer in LAYERS.into_iter().filter(Option::is_some) {
+        let script = |asked: &Asked| vec![(0, whole(asked)), (0, Step::BadRecord)];
+        assert_eq!(ten(layer, Link::default(), 0, script), each_alone(10, &[]), "{layer:?}");
+        let cut = |_: &Asked| {
+            let part = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart";
+            vec![(0, Step::Send(part.to_vec())), (0, Step::BadRecord)]
+        };
+        let failed = [(Failure::Tls, 10)];
+        assert_eq!(ten(layer, Link::default(), 0, cut), each_alone(0, &failed), "{layer:?}");
+    }
+}
+
 /// Without keep-alive a connection ends with its first reply, also when the server would go on.
 #[test]
 fn without_keep_alive_nothing_follows_the_first_request() {

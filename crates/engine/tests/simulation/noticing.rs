@@ -249,3 +249,21 @@ fn a_late_beginning_at_full_speed_is_no_stall() {
     assert!(disturbed(closed(25 * MS), 8) > 0);
     assert!(disturbed(LoadModel::Open { rate_per_s: 500.0, arrivals: Arrivals::Uniform }, 64) > 0);
 }
+
+/// The thread stands from the warm-up until nothing is waited for any more: the arrivals are too many to be drawn one by one,
+/// and those that were to be measured are in the ledger nevertheless.
+#[test]
+fn arrivals_of_a_run_that_was_suspended_past_its_end_are_counted() {
+    let plan = ShardPlan {
+        model: LoadModel::Open { rate_per_s: 1e6, arrivals: Arrivals::Poisson },
+        warmup_ns: SECOND_NS,
+        ..open(1.0)
+    };
+    let end = run(plan, MS, absent(10, 60_000, Why::Stopped));
+    let (measured, warmup) = (end.rest.ledger, end.warmup.unwrap().ledger);
+    for ledger in [&measured, &warmup] {
+        ledger.balance().unwrap();
+        assert!(ledger.scheduled.abs_diff(1_000_000) < 6_000, "{ledger:?}");
+    }
+    assert_eq!(measured.unsent.stopped, measured.scheduled);
+}

@@ -23,6 +23,8 @@ pub enum Step {
     Send(Vec<u8>),
     /// Says over TLS that nothing more will come.
     CloseNotify,
+    /// Sends a record that cannot be decrypted, in one piece with what comes before it.
+    BadRecord,
     /// Closes the socket in order.
     Close,
     Reset,
@@ -154,6 +156,12 @@ fn enact(line: &mut Line, steps: Steps, acts: &mut Acts) {
                 tls.send_close_notify();
                 flush(tls, after_ns, acts);
             }
+            (Step::BadRecord, _) => match acts.last_mut() {
+                Some((_, Act::Bytes(before))) => {
+                    before.extend(b"\x17\x03\x03\0\x20no record is made like this one.")
+                }
+                _ => panic!("nothing comes before the record"),
+            },
             (Step::CloseNotify, None) => panic!("there is no TLS to close"),
             (Step::Close, _) => acts.push((after_ns, Act::Close)),
             (Step::Reset, _) => acts.push((after_ns, Act::Reset)),

@@ -108,3 +108,17 @@ fn a_result_says_what_was_asked_and_what_was_found() {
     let missing: Assertion = "class absent p95 < 1s".parse().unwrap();
     assert_eq!(missing.judge(&record())[0].actual, None);
 }
+
+#[test]
+fn a_damaged_histogram_of_requests_that_failed_leaves_their_times_unknown() {
+    for name in ["slow/failed", "unserved"] {
+        let mut record = record();
+        record.histograms.insert(name.to_owned(), "damaged".to_owned());
+        let judge = |text: &str| text.parse::<Assertion>().unwrap().judge(&record).remove(0);
+        for text in ["global mean > 1ms", "global p95 >= 1ms", "global max >= 1ms"] {
+            let result = judge(text);
+            assert_eq!((result.actual, result.held), (None, false), "{name}: {text}");
+        }
+        assert!(judge("class fast p95 >= 1ms").held, "{name}: no time of this class comes from it");
+    }
+}

@@ -254,6 +254,9 @@ fn welcomed(body: &[u8]) -> Result<Host, Fault> {
             cluster_start_ms: welcome.cluster_start_ms,
             leader_address: welcome.leader_address,
         }),
+        Ok(LoginReply::Refused(code)) if LoginCode::is_for_now(code) => {
+            Err(Fault::Unready(LoginCode::text(code)))
+        }
         Ok(LoginReply::Refused(code)) => Err(Fault::Refused(LoginCode::text(code))),
         Err(DecodeError::Version(2)) => {
             Err(Fault::Protocol("VoltDB asks for Kerberos, which plimsoll does not speak"))

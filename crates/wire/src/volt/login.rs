@@ -250,6 +250,12 @@ impl LoginCode {
     /// There is no such service.
     pub const NO_SERVICE: i8 = 5;
 
+    /// Returns true if the same login may be let in later.
+    #[must_use]
+    pub const fn is_for_now(code: i8) -> bool {
+        matches!(code, Self::TOO_MANY | Self::TIMEOUT | Self::REJOINING)
+    }
+
     /// The meaning of the code, in a sentence.
     #[must_use]
     pub const fn text(code: i8) -> &'static str {

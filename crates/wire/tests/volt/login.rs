@@ -1,12 +1,12 @@
 //! Logins and what is answered to them.
 
-use plimsoll_wire::Protocol;
 use plimsoll_wire::volt::{
     DecodeError, FRAME_HEAD_BYTES, Login, LoginCall, LoginCallError, LoginCode, LoginForm,
     LoginReply, Password, Scheme, Welcome,
 };
+use plimsoll_wire::{Fault, Protocol};
 
-use crate::session::{Session, hex, welcome};
+use crate::session::{Seen, Session, hex, welcome};
 
 const NOBODY: &str = r#"00000032 01 01 00000008 "database" 00000000
     e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"#;
@@ -120,6 +120,9 @@ fn a_login_that_is_refused_is_told_in_words() {
         LoginReply::Refused(code).put(&mut refusal);
         session.feed(&refusal);
         assert_eq!(session.fault(), LoginCode::text(code));
+        // A server with too many connections, or one that comes back, lets in the same login later: no run ends with that.
+        let is_for_now = matches!(session.seen.last(), Some(Seen::Fault(Fault::Unready(_))));
+        assert_eq!(is_for_now, [1, 2, 4].contains(&code), "{code}");
         assert!(!session.codec.is_ready(&session.conn));
         assert_eq!(session.capacity(), 0);
         told.push(session.fault());

@@ -15,6 +15,7 @@ impl Books {
         interval.unserved.record(0);
         self.standing.queue_full += 1;
         self.count_due(due.intended_ns);
+        self.count_given_up(due.intended_ns, due.intended_ns, None);
     }
 
     /// The time of a request in the managed queue is over; `is_late` when the generator was late to look.
@@ -27,6 +28,7 @@ impl Books {
         interval.unserved.record(now_ns.saturating_sub(due.intended_ns));
         self.standing.queue_timeout += 1;
         self.count_due(due.intended_ns);
+        self.count_given_up(due.intended_ns, now_ns, None);
     }
 
     /// A request was due, and is never sent.

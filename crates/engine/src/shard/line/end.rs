@@ -116,8 +116,8 @@ impl End {
         Ok(())
     }
 
-    /// Feeds received bytes to TLS and appends what they decrypt to `plain`. True when the peer has closed
-    /// its side of TLS in order.
+    /// Feeds received bytes to TLS and appends what they decrypt to `plain`, also what stands before an error. True when the
+    /// peer has closed its side of TLS in order.
     pub fn decrypt(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, LayerError> {
         let Some(tls) = &mut self.tls else { return Ok(false) };
         let mut closed = false;
@@ -126,7 +126,14 @@ impl End {
             if tls.read_tls(&mut bytes).is_err() {
                 return Err(LayerError::Tls(rustls::Error::General("buffer full".to_owned())));
             }
-            let state = tls.process_new_packets().map_err(LayerError::Tls)?;
+            let state = match tls.process_new_packets() {
+                Ok(state) => state,
+                Err(error) => {
+                    // Ends with an error of its own, when nothing is left.
+                    let _ = tls.reader().read_to_end(plain);
+                    return Err(LayerError::Tls(error));
+                }
+            };
             closed |= state.peer_has_closed();
             let ready = state.plaintext_bytes_to_read();
             if ready > 0 {

@@ -174,6 +174,9 @@ fn refused(error: ExchangeError, target: &Target, shown: &str, hello: &[u8]) -> 
         ExchangeError::Fault(Fault::Refused(why)) => {
             usage(format!("{shown}: {why}; give the password in VOLTDB_PASSWORD or in the URL"))
         }
+        ExchangeError::Fault(Fault::Unready(why)) => {
+            unreachable(format!("{shown}: {why}; try again later"))
+        }
         ExchangeError::Tls(why) if !matches!(why, TlsRefusal::Foreign(_)) => {
             usage(format!("{shown}: {why}"))
         }
