@@ -48,6 +48,14 @@ fn numbers_and_words_are_explained_in_plain_words() {
         ("load http://h/ --arrivals poison", "--arrivals 'poison': did you mean 'poisson'?"),
         ("load http://h/ --clients", "--clients: the value is missing"),
         ("serve null --port 70000", "--port: '70000' is out of range; use a number from"),
+        (
+            "serve search --operations 4294967295",
+            "--operations: '4294967295' is out of range; use a number from 1 to 65,536",
+        ),
+        (
+            "serve search --throttled 4294967295",
+            "--throttled: '4294967295' is out of range; use a number from 0 to 65,536",
+        ),
         ("split-file x q.txt", "NUMPARTS: 'x' is not a number"),
         ("load", "<URL>... is missing; write for example: plimsoll load http://127.0.0.1:8080/"),
         ("seek http://h/", "--slo <LIMIT> is missing; write for example: plimsoll seek http://"),

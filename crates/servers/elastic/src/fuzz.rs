@@ -9,7 +9,7 @@ use super::mapping::date::{Formats, math};
 use super::mapping::{Mapping, View};
 use super::params::Params;
 use super::searching::{SearchRequest, parse};
-use super::settings::Settings;
+use super::settings::{Settings, USUAL_WINDOW};
 use super::shard::log;
 use plimsoll_index::fuzzy::FuzzyMode;
 use plimsoll_index::plan::plan_filter;
@@ -49,6 +49,7 @@ pub fn search(query: &str, body: &[u8], is_count: bool) -> Option<String> {
         let (mapping, mode) = (mapping(), FuzzyMode::Index);
         let context =
             Context { index: "i", uuid: "u", mapping, mode, now_ms: 1_700_000_000_000, depth: 0 };
+        request.check("i", USUAL_WINDOW)?;
         let node = request.node(context).map_err(|error| error.located(body))?;
         let view = View { mapping: Arc::clone(mapping), blocks: mapping.blocks(), scan: None };
         plan_filter(&node, Vec::new(), &view).map_err(|error| ElasticError::argument(error.0))?;

@@ -104,7 +104,8 @@ impl Index {
         let columns: Vec<(String, String)> = serde_json::from_value(meta["columns"].clone())?;
         let mapping = Mapping::restore(&columns, &meta["mapping"]);
         let mapping = mapping.map_err(|error| failed(&error.reason))?;
-        let settings = Settings::read(&meta["settings"]).map_err(|error| failed(&error.reason))?;
+        let settings =
+            Settings::restore(&meta["settings"]).map_err(|error| failed(&error.reason))?;
         let state = State {
             disk,
             name: text("name").ok_or_else(|| failed("no name"))?,
@@ -138,16 +139,18 @@ impl Index {
     }
 
     /// Ends the shards' threads.
-    pub(crate) fn stop(&self) {
+    ///
+    /// # Errors
+    /// When something acknowledged is not on the disk.
+    pub(crate) fn stop(&self) -> io::Result<()> {
         self.begin_stop();
-        for shard in &self.shards {
-            shard.stop();
-        }
+        let stopped: Vec<io::Result<()>> = self.shards.iter().map(|shard| shard.stop()).collect();
+        stopped.into_iter().collect()
     }
 
     /// Ends the threads and takes the files away, those of an index that was forgotten. The next start takes the rest away.
     pub(crate) fn remove(&self) {
-        self.stop();
+        let _ = self.stop();
         let _ = self.state.disk.remove_folder(&self.state.folder);
     }
 

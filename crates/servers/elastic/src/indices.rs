@@ -112,7 +112,7 @@ impl Indices {
             let error = error.with("index_uuid", uuid.clone().into());
             return Err(error.with("index", name.into()));
         }
-        if self.all().len() >= MAX_INDICES {
+        if self.by_name.read().unwrap_or_else(PoisonError::into_inner).len() >= MAX_INDICES {
             return Err(ElasticError::argument(format!("at most {MAX_INDICES} indices")));
         }
         let uuid = self.new_id();
@@ -164,14 +164,26 @@ impl Indices {
     }
 
     /// Ends all threads.
-    pub(crate) fn stop(&self) {
+    ///
+    /// # Errors
+    /// When something acknowledged is not on the disk, and what to do then.
+    pub(crate) fn stop(&self) -> io::Result<()> {
         let all = self.all();
         for index in &all {
             index.begin_stop();
         }
-        for index in &all {
-            index.stop();
-        }
+        let stop = |index: &Arc<Index>| {
+            index.stop().map_err(|error| {
+                io::Error::other(format!(
+                    "acknowledged writes may be missing on the disk: index [{}], {error}; check the \
+                     disk of {}, start the server again and repeat the last writes",
+                    index.name(),
+                    self.root.display()
+                ))
+            })
+        };
+        let stopped: Vec<io::Result<()>> = all.iter().map(stop).collect();
+        stopped.into_iter().collect()
     }
 
     /// An id that no document has: the time, a counter and the process.

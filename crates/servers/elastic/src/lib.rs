@@ -101,7 +101,8 @@ pub enum OpenError {
 /// Opens the data and serves on a bound listener until the stop is requested.
 ///
 /// # Errors
-/// When the data folder cannot be used, or the system has no thread or socket to give.
+/// When the data folder cannot be used, the system has no thread or socket to give, or something acknowledged is not
+/// on the disk at the end.
 pub fn run(listener: TcpListener, config: &ElasticConfig, stop: &Stop) -> Result<(), OpenError> {
     let pools = Pools::start(&config.front, 1)?;
     let elastic = Elastic::open(config, &pools)?;
@@ -166,7 +167,7 @@ impl Api for Elastic {
     }
 
     /// Ends the threads of all shards; everything acknowledged is on the disk then.
-    fn close(&self) {
-        self.app.indices.stop();
+    fn close(&self) -> io::Result<()> {
+        self.app.indices.stop()
     }
 }

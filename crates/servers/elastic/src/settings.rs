@@ -2,13 +2,18 @@
 
 use super::error::ElasticError;
 use super::mapping::check_path;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use std::time::Duration;
 
 /// The most shards of one index: each has threads of its own.
 pub(crate) const MAX_SHARDS: u64 = 64;
+/// The setting of the largest sum of from and size of a search.
+const WINDOW: &str = "max_result_window";
+/// Its default, and its largest value: each search holds as many hits of each shard in memory.
+pub(crate) const USUAL_WINDOW: usize = 10_000;
+const MAX_WINDOW: u64 = 100_000;
 /// Beginnings of settings that are kept and shown, and change nothing here.
-const ACCEPTED: [&str; 17] = [
+const ACCEPTED: [&str; 16] = [
     "number_of_replicas",
     "codec",
     "auto_expand_replicas",
@@ -18,7 +23,6 @@ const ACCEPTED: [&str; 17] = [
     "search.",
     "store.",
     "queries.",
-    "max_result_window",
     "mapping.",
     "routing.",
     "priority",
@@ -40,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) refresh: Option<Duration>,
     /// Without a configured interval: the index is refreshed only after a search.
     pub(crate) refreshes_when_looked_at: bool,
+    /// Largest sum of from and size of a search.
+    pub(crate) window: usize,
     /// As they are shown, without the prefix `index.`, flat.
     pub(crate) shown: Map<String, Json>,
 }
@@ -51,6 +57,7 @@ impl Default for Settings {
             replicas: 1,
             refresh: Some(Duration::from_secs(1)),
             refreshes_when_looked_at: true,
+            window: USUAL_WINDOW,
             shown: Map::new(),
         }
     }
@@ -79,6 +86,7 @@ impl Settings {
                     settings.refresh = interval(&text)?;
                     settings.refreshes_when_looked_at = false;
                 }
+                WINDOW => settings.window = number(&name, &text, 1, MAX_WINDOW)? as usize,
                 _ if ACCEPTED.iter().any(|known| name.starts_with(known)) => {
                     if name == "number_of_replicas" {
                         settings.replicas = number(&name, &text, 0, 1024)?;
@@ -99,6 +107,19 @@ impl Settings {
             settings.shown.insert(name, text.into());
         }
         Ok(settings)
+    }
+
+    /// Reads settings that were kept. Earlier versions accepted any window and used the default: one that is not valid is left out.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub(crate) fn restore(kept: &Json) -> Result<Self, ElasticError> {
+        let mut kept = kept.clone();
+        if let Json::Object(flat) = &mut kept {
+            let is_valid = |name: &str, value: &Json| Self::read(&json!({ (name): value })).is_ok();
+            flat.retain(|name, value| !name.starts_with(WINDOW) || is_valid(name, value));
+        }
+        Self::read(&kept)
     }
 }
 
@@ -125,6 +146,9 @@ impl Settings {
         if changed.shown.contains_key("number_of_replicas") {
             self.replicas = changed.replicas;
         }
+        if changed.shown.contains_key(WINDOW) {
+            self.window = changed.window;
+        }
         self.shown.extend(changed.shown);
         Ok(())
     }
@@ -138,6 +162,7 @@ impl Settings {
                 self.refreshes_when_looked_at = usual.refreshes_when_looked_at;
             }
             "number_of_replicas" => self.replicas = usual.replicas,
+            WINDOW => self.window = usual.window,
             // It is fixed.
             "number_of_shards" => return,
             _ => {}
@@ -217,7 +242,6 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn names_that_repeat_that_of_their_object_are_bounded() {
@@ -241,6 +265,18 @@ mod tests {
         assert_eq!(settings.shards, 3, "it is fixed");
         let shown = |name: &str| settings.shown.contains_key(name);
         assert!(shown("codec") && shown("number_of_shards") && !shown("refresh_interval"));
+    }
+
+    #[test]
+    fn a_kept_window_that_is_not_valid_does_not_end_the_start() {
+        for (kept, window) in [("50", 50), ("1000000", USUAL_WINDOW), ("x", USUAL_WINDOW)] {
+            let kept = json!({"max_result_window": kept, "codec": "x"});
+            let settings = Settings::restore(&kept).unwrap();
+            assert_eq!(settings.window, window, "{kept}");
+            assert_eq!(settings.shown.contains_key(WINDOW), window != USUAL_WINDOW, "{kept}");
+            assert!(settings.shown.contains_key("codec"));
+        }
+        assert!(Settings::restore(&json!({"nonsense": 1})).is_err());
     }
 
     #[test]

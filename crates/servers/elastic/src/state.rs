@@ -47,6 +47,11 @@ impl State {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Largest sum of from and size of a search.
+    pub(crate) fn window(&self) -> usize {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).window
+    }
+
     /// Pause between two commits of the text index; nothing when only requests ask for them.
     pub(crate) fn refresh(&self) -> Option<Duration> {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).refresh

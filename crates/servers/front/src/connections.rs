@@ -65,8 +65,10 @@ impl Served {
         self.apis.iter().for_each(|api| api.begin_stop());
     }
 
-    pub(crate) fn close(&self) {
-        self.apis.iter().for_each(|api| api.close());
+    /// Closes all APIs; the error is that of the first that has one.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        let closed: Vec<io::Result<()>> = self.apis.iter().map(|api| api.close()).collect();
+        closed.into_iter().collect()
     }
 
     /// The API of a path; the first one answers unowned paths.
@@ -231,7 +233,7 @@ async fn answer(
     let (kind, mut reply) = match served.api(path) {
         Some(api) => {
             let (method, headers) = (&head.method, &head.headers);
-            let call = Call { port, method, path, query, headers, start_ns, body: &mut body };
+            let call = Call { port, method, path, query, headers, body: &mut body };
             api.answer(call).await
         }
         None => (Kind::State, reply::json(StatusCode::NOT_FOUND, "text/plain", Vec::new())),

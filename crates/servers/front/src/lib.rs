@@ -142,8 +142,6 @@ pub struct Call<'a> {
     pub query: &'a str,
     /// Its header fields.
     pub headers: &'a HeaderMap,
-    /// Time at which its head had arrived.
-    pub start_ns: u64,
     /// Its body, unread.
     pub body: &'a mut Body,
 }
@@ -163,7 +161,10 @@ pub trait Api: Send + Sync {
     fn begin_stop(&self) {}
 
     /// Ends the threads. Everything acknowledged is on the disk when it returns.
-    fn close(&self);
+    ///
+    /// # Errors
+    /// When something acknowledged is not on the disk, and what to do then.
+    fn close(&self) -> io::Result<()>;
 }
 
 /// The threads that APIs share.
@@ -209,7 +210,7 @@ pub fn processors() -> usize {
 /// everything acknowledged on the disk.
 ///
 /// # Errors
-/// When the system has no thread or socket to give.
+/// When the system has no thread or socket to give, or something acknowledged is not on the disk at the end.
 pub fn run(
     listeners: Vec<TcpListener>,
     config: &FrontConfig,
@@ -234,13 +235,15 @@ pub fn run(
         numbered.map(|(number, listener)| (listener, Port::new(number, config.max_connections)));
     let result = runtime.block_on(serve(ports.collect(), &served, stop));
     runtime.shutdown_timeout(RUNTIME_STOP);
-    close(&served, pools);
-    result
+    close(&served, pools).and(result)
 }
 
 /// Ends the threads: first those that answer, then those of the data.
-pub fn close(served: &Served, pools: &Pools) {
+///
+/// # Errors
+/// When something acknowledged is not on the disk.
+pub fn close(served: &Served, pools: &Pools) -> io::Result<()> {
     served.begin_stop();
     pools.stop();
-    served.close();
+    served.close()
 }

@@ -149,7 +149,8 @@ pub enum VespaError {
 /// Opens the data and serves on bound listeners, one a container, until the stop is requested.
 ///
 /// # Errors
-/// When the data folder cannot be used, or the system has no thread or socket to give.
+/// When the data folder cannot be used, the system has no thread or socket to give, or something acknowledged is not
+/// on the disk at the end.
 pub fn run(
     listeners: Vec<TcpListener>,
     config: VespaConfig,
@@ -217,7 +218,7 @@ pub struct Vespa {
 
 /// The threads that write.
 struct Threads {
-    writer: JoinHandle<()>,
+    writer: JoinHandle<Result<(), StoreError>>,
     indexer: JoinHandle<()>,
 }
 
@@ -288,14 +289,14 @@ impl Api for Vespa {
 
     fn answer<'a>(&'a self, call: Call<'a>) -> Answering<'a> {
         let container = Container::new(&self.app, call.port);
-        let Call { method, path, query, headers, start_ns, body, .. } = call;
+        let Call { method, path, query, headers, body, .. } = call;
         match path {
             "/search/" | "/search" => Box::pin(async move {
                 let reply = search_api::handle(&container, method, query, headers, body).await;
                 (Kind::Search, reply)
             }),
             _ if path.starts_with("/document/v1/") => Box::pin(async move {
-                let request = document_api::Request { method, path, query, headers, start_ns };
+                let request = document_api::Request { method, path, query, headers };
                 document_api::handle(&container, &request, body).await
             }),
             _ => Box::pin(async move {
@@ -309,13 +310,21 @@ impl Api for Vespa {
     }
 
     /// Ends the threads in the order of the data: scans, writes, index.
-    fn close(&self) {
+    fn close(&self) -> io::Result<()> {
         self.app.scans.stop();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Threads { writer, indexer }) = threads else { return };
+        let Some(Threads { writer, indexer }) = threads else { return Ok(()) };
         let _ = self.app.writes.send(WriterMessage::Stop);
-        let _ = writer.join();
+        let panicked = |_| Err(StoreError::Failed("its thread has panicked".to_owned()));
+        let written = writer.join().unwrap_or_else(panicked);
         let _ = self.app.index.send(IndexMessage::Stop);
         let _ = indexer.join();
+        written.map_err(|error| {
+            io::Error::other(format!(
+                "acknowledged writes may be missing on the disk: {error}; check the disk of {}, \
+                 start the server again and repeat the last writes",
+                self.app.config.data_dir.display()
+            ))
+        })
     }
 }

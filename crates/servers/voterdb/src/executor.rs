@@ -10,15 +10,12 @@ use plimsoll_wire::volt::Status;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-/// A partition's number, and the partition.
-pub(crate) type Lent = (usize, Partition);
-
 /// The state of the thread.
 pub(crate) struct Executor {
     pub(crate) number: usize,
     pub(crate) shared: Arc<Shared>,
     /// Takes the partition to a transaction over all of them.
-    pub(crate) lend: SyncSender<Lent>,
+    pub(crate) lend: SyncSender<Partition>,
     /// Brings it back.
     pub(crate) back: Receiver<Partition>,
 }
@@ -38,7 +35,7 @@ impl Executor {
                     Letter::Lend => {
                         // What was done before is in the log before what the transaction does.
                         self.shared.deliver(&mut done);
-                        if self.lend.send((self.number, partition)).is_err() {
+                        if self.lend.send(partition).is_err() {
                             return;
                         }
                         let Ok(own) = self.back.recv() else { return };

@@ -268,69 +268,74 @@ impl Server {
         Kept { votes, torn_bytes: self.found.torn_bytes }
     }
 
-    /// Serves VoltDB's protocol, and the HTTP JSON API if there is a listener for it, until a stop is requested; then calls in
-    /// flight are answered, for a while, and all threads have ended.
+    /// Serves VoltDB's protocol, and the HTTP JSON API if there is a listener for it, until a stop is requested or a thread ends by
+    /// itself; then calls in flight are answered, for a while, and all threads have ended.
     ///
     /// # Errors
-    /// When the system refuses threads or sockets.
+    /// When the system refuses threads or sockets, what was acknowledged cannot be kept, or a thread has panicked.
     pub fn serve(
+        self,
+        listener: TcpListener,
+        http: Option<TcpListener>,
+        stop: &Stop,
+    ) -> Result<(), VoterError> {
+        let shared = Arc::new(self.shared(&listener)?);
+        self.serve_with(&shared, listener, http, stop)
+    }
+
+    fn serve_with(
         mut self,
+        shared: &Arc<Shared>,
         listener: TcpListener,
         http: Option<TcpListener>,
         stop: &Stop,
     ) -> Result<(), VoterError> {
         raise_descriptor_limit();
-        let shared = Arc::new(self.shared(&listener)?);
-        let writer = self.writer(&shared, stop)?;
-        let (lend, lent) = sync_channel(self.partitions.len());
-        let mut back = Vec::new();
-        let mut executors = Vec::new();
+        let writer = self.writer(shared, stop)?;
+        let (mut lent, mut back, mut executors) = (Vec::new(), Vec::new(), Vec::new());
         for (number, partition) in std::mem::take(&mut self.partitions).into_iter().enumerate() {
-            // Room for one, so that giving back never waits.
+            // Room for one, so that neither side waits.
+            let (lend, taken) = sync_channel(1);
             let (give, own) = sync_channel(1);
+            lent.push(taken);
             back.push(give);
-            let executor =
-                Executor { number, shared: Arc::clone(&shared), lend: lend.clone(), back: own };
+            let executor = Executor { number, shared: Arc::clone(shared), lend, back: own };
             let run = move || executor.run(partition);
-            executors.push(thread(format!("voter-part-{number}"), run)?);
+            executors.push(thread(named(format!("voter-part-{number}")), stop, run)?);
         }
-        drop(lend);
-        let done = Deliveries::new(&shared);
+        let done = Deliveries::new(shared);
         let folder = self.folder.clone();
-        let own = Arc::clone(&shared);
+        let own = Arc::clone(shared);
         let transactions = Transactions { shared: own, lent, back, done, folder, writing: None };
         // Conditions nest: their computing takes stack.
-        let transactions = Builder::new()
-            .name("voter-multi".to_owned())
-            .stack_size(16 << 20)
-            .spawn(move || transactions.run())?;
+        let builder = named("voter-multi").stack_size(16 << 20);
+        let transactions = thread(builder, stop, move || transactions.run())?;
         let mut volt = listener.local_addr()?;
         if volt.ip().is_unspecified() {
             volt.set_ip(Ipv4Addr::LOCALHOST.into());
         }
-        let networks = networks(&shared, listener, stop)?;
+        let networks = networks(shared, listener, stop)?;
         let http = http.map(|listener| {
-            let stop = stop.clone();
-            thread("voter-http".to_owned(), move || http::serve(listener, volt, &stop))
+            let own = stop.clone();
+            thread(named("voter-http"), stop, move || http::serve(listener, volt, &own))
         });
         let http = http.transpose()?;
         let mut ended = Ok(());
         for network in networks.into_iter().chain(http) {
             let one = network.join().map_err(|_| VoterError::Thread);
-            // One that fails ends the others.
-            stop.request();
             ended = ended.and(one.and_then(|one| Ok(one?)));
         }
         shared.transactions.close();
-        let partitions = transactions.join().map_err(|_| VoterError::Thread)?;
-        for executor in executors {
-            executor.join().map_err(|_| VoterError::Thread)?;
-        }
+        let partitions = transactions.join();
+        // Partitions that were not borrowed at the end, because that thread has panicked, still wait for letters.
+        shared.partitions.iter().for_each(Mailbox::close);
+        let panicked = executors.into_iter().map(JoinHandle::join).filter(Result::is_err).count();
         if let Some(writer) = writer {
             shared.log.iter().for_each(|log| log.close());
             writer.join().map_err(|_| VoterError::Thread)?.map_err(VoterError::Log)?;
         }
         ended?;
+        let partitions = partitions.ok().flatten().filter(|_| panicked == 0);
         let partitions = partitions.ok_or(VoterError::Thread)?;
         if let Some(folder) = &self.folder {
             let number = shared.log.as_ref().map_or(self.found.next, |log| log.next_number());
@@ -351,12 +356,11 @@ impl Server {
             shared: Arc::clone(shared),
             log: Arc::clone(log),
             folder: Arc::clone(folder),
-            stop: stop.clone(),
             number: self.found.next,
             bytes: self.found.log_bytes,
             bytes_max: self.config.log_bytes_max,
         };
-        Ok(Some(thread("voter-log".to_owned(), move || writer.run())?))
+        Ok(Some(thread(named("voter-log"), stop, move || writer.run())?))
     }
 
     fn shared(&self, listener: &TcpListener) -> Result<Shared, VoterError> {
@@ -381,11 +385,30 @@ impl Server {
     }
 }
 
+/// Requests the stop of the server when it is dropped.
+struct EndsServer(Stop);
+
+impl Drop for EndsServer {
+    fn drop(&mut self) {
+        self.0.request();
+    }
+}
+
+/// Starts a thread of the server. No thread works without the others: when one ends, by a panic too, the server stops.
 fn thread<T: Send + 'static>(
-    name: String,
+    builder: Builder,
+    stop: &Stop,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    Builder::new().name(name).spawn(run)
+    let ends = EndsServer(stop.clone());
+    builder.spawn(move || {
+        let _ends = ends;
+        run()
+    })
+}
+
+fn named(name: impl Into<String>) -> Builder {
+    Builder::new().name(name.into())
 }
 
 /// Starts the network threads: the first accepts and hands connections out in turn.
@@ -402,7 +425,7 @@ fn networks(
     let mut threads = Vec::new();
     for (number, intake) in intakes.into_iter().enumerate() {
         let network = Network::new(number, Arc::clone(shared), intake, stop.clone())?;
-        threads.push(thread(format!("voter-net-{number}"), move || network.run())?);
+        threads.push(thread(named(format!("voter-net-{number}")), stop, move || network.run())?);
     }
     Ok(threads)
 }

@@ -5,7 +5,6 @@ use super::message::Errand;
 use super::shared::Shared;
 use plimsoll_core::clock::now_ns;
 use plimsoll_disk::{DiskFile, Mode};
-use plimsoll_serving::stop::Stop;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +27,6 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) log: Arc<Log>,
     pub(crate) folder: Arc<Folder>,
-    /// Asked for when the log cannot be written.
-    pub(crate) stop: Stop,
     /// The number of the first file.
     pub(crate) number: u64,
     /// Bytes of the logs since the last snapshot, those of earlier runs too.
@@ -77,18 +74,20 @@ impl LogFile {
     }
 }
 
+/// Fails the log at the end of the writing, after a panic too: no thread may wait for room in it any more.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.log.fail();
+    }
+}
+
 impl Writer {
     /// Writes until nothing more will come.
     ///
     /// # Errors
-    /// When the file cannot be written; then a stop was asked for, and nothing is acknowledged any more.
+    /// When the file cannot be written; then nothing is acknowledged any more.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        let done = self.write_all();
-        if done.is_err() {
-            self.log.fail();
-            self.stop.request();
-        }
-        done
+        self.write_all()
     }
 
     fn write_all(&mut self) -> io::Result<()> {

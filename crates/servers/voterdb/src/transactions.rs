@@ -1,7 +1,6 @@
 //! The thread that runs what needs all partitions: it borrows them, so that all see one moment, and gives them back.
 
 use super::application;
-use super::executor::Lent;
 use super::log::{Folder, Rows, write_snapshot};
 use super::message::{Ask, Errand, Letter, Reply};
 use super::procedures::Procedure;
@@ -27,8 +26,8 @@ const STATEMENTS_MS_MAX: u64 = 3_600_000;
 /// The state of the thread.
 pub(crate) struct Transactions {
     pub(crate) shared: Arc<Shared>,
-    /// Receiver of partitions.
-    pub(crate) lent: Receiver<Lent>,
+    /// Receivers of the partitions, in order.
+    pub(crate) lent: Vec<Receiver<Partition>>,
     /// Senders that return them, in order.
     pub(crate) back: Vec<SyncSender<Partition>>,
     pub(crate) done: Deliveries,
@@ -108,17 +107,12 @@ impl Transactions {
             writing.map_err(|error| self.shared.snapshots.ended(number, &Err(error))).ok();
     }
 
-    /// Takes all partitions, each when it has done what was asked of it before.
+    /// Takes all partitions, each when it has done what was asked of it before. Nothing comes back when a thread of theirs has ended.
     fn borrow(&self) -> Option<Vec<Partition>> {
         for mailbox in &self.shared.partitions {
             mailbox.put(Letter::Lend);
         }
-        let mut found: Vec<Option<Partition>> = self.back.iter().map(|_| None).collect();
-        for _ in &self.back {
-            let (number, partition) = self.lent.recv().ok()?;
-            found[number] = Some(partition);
-        }
-        found.into_iter().collect()
+        self.lent.iter().map(|lent| lent.recv().ok()).collect()
     }
 }
 

@@ -21,6 +21,10 @@ use std::sync::Arc;
 #[cfg(feature = "vespa")]
 use std::time::Duration;
 
+/// Largest value of `--operations` and of `--throttled`: the queues of a container are allocated in full at the start.
+#[cfg(feature = "vespa")]
+const OPERATIONS_MAX: i64 = 65_536;
+
 #[derive(Args, Debug)]
 pub struct SearchArgs {
     #[command(flatten)]
@@ -76,13 +80,13 @@ pub struct SearchArgs {
     /// Document operations in flight per container
     ///
     /// Further operations wait.
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=OPERATIONS_MAX))]
     operations: u32,
     #[cfg(feature = "vespa")]
     /// Document operations that wait, per container
     ///
     /// Further operations get 429 at once.
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(0..=OPERATIONS_MAX))]
     throttled: u32,
     #[cfg(feature = "elastic")]
     /// Fuzzy search: index, automaton or scan

@@ -17,6 +17,7 @@ use hyper::body::Bytes;
 use plimsoll_core::clock::now_ns;
 use plimsoll_serving::json::push_text;
 use serde_json::Value as Json;
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -90,10 +91,9 @@ pub(super) async fn route(request: &Request<'_>, list: Option<&str>) -> Outcome 
     };
     let sorted = on_pool(request.app, sorting).await??;
     let Sorted { verbs, names, groups, failed } = sorted;
-    let replicas: Vec<_> = groups.iter().map(|g| Arc::clone(&g.index)).collect();
+    let copies = groups.first().map_or(1, |group| 1 + group.index.state.settings().replicas);
     let mut done: Vec<Option<Done>> = Vec::new();
     done.resize_with(verbs.len(), || None);
-    let copies = replicas.first().map_or(1, |index| 1 + index.state.settings().replicas);
     for item in run(request, groups, refresh, Some(&room)).await.into_iter().chain(failed) {
         let number = item.number;
         done[number] = Some(item);
@@ -113,7 +113,8 @@ fn sort(
         elastic,
         default,
         later,
-        known: Vec::new(),
+        known: HashMap::new(),
+        places: HashMap::new(),
         sorted: Sorted { verbs: vec![], names: vec![], groups: vec![], failed: vec![] },
     };
     let mut at = 0;
@@ -142,8 +143,8 @@ fn sort(
     Ok(sorter.sorted)
 }
 
-/// An index by the name that a request uses, or why there is none.
-type Known = (Arc<str>, Result<Arc<Index>, ElasticError>);
+/// An index, or why there is none.
+type Known = Result<Arc<Index>, ElasticError>;
 
 struct Sorter<'a> {
     elastic: &'a App,
@@ -151,7 +152,9 @@ struct Sorter<'a> {
     /// The values are read again when it is their turn.
     later: bool,
     /// Indices by the names that the request uses.
-    known: Vec<Known>,
+    known: HashMap<Arc<str>, Known>,
+    /// Places of the groups by their shards, which the groups keep.
+    places: HashMap<*const Shard, usize>,
     sorted: Sorted,
 }
 
@@ -163,8 +166,7 @@ impl Sorter<'_> {
         source: Option<Bytes>,
     ) -> Result<(), ElasticError> {
         let number = self.sorted.verbs.len();
-        let slot = self.index(meta._index.as_deref())?;
-        let (name, index) = self.known[slot].clone();
+        let (name, index) = self.index(meta._index.as_deref())?;
         let id = match meta._id {
             Some(Json::String(id)) => id,
             Some(Json::Null) | None if matches!(verb, Verb::Index | Verb::Create) => {
@@ -189,14 +191,14 @@ impl Sorter<'_> {
             Ok((index, item))
         });
         match item {
-            Ok((index, item)) => self.sorted.push(index, item),
+            Ok((index, item)) => self.push(index, item),
             Err(error) => self.sorted.failed.push(Done { number, id, result: Err(error) }),
         }
         Ok(())
     }
 
-    /// The place of an index among those known.
-    fn index(&mut self, name: Option<&str>) -> Result<usize, ElasticError> {
+    /// The index of a name with the name.
+    fn index(&mut self, name: Option<&str>) -> Result<(Arc<str>, Known), ElasticError> {
         let name = match (name, &self.default) {
             (Some(name), _) => name,
             (None, Some(default)) => default,
@@ -205,27 +207,23 @@ impl Sorter<'_> {
                 return Err(ElasticError::new(400, "action_request_validation_exception", reason));
             }
         };
-        // Most requests are for one index.
-        if let Some(at) = self.known.iter().position(|(known, _)| **known == *name) {
-            return Ok(at);
+        if let Some((name, index)) = self.known.get_key_value(name) {
+            return Ok((Arc::clone(name), index.clone()));
         }
-        let index = self.elastic.indices.get_or_create(name);
-        self.known.push((name.into(), index));
-        Ok(self.known.len() - 1)
+        let (name, index): (Arc<str>, Known) =
+            (name.into(), self.elastic.indices.get_or_create(name));
+        self.known.insert(Arc::clone(&name), index.clone());
+        Ok((name, index))
     }
-}
 
-impl Sorted {
     fn push(&mut self, index: Arc<Index>, item: Item) {
-        let shard = index.shard(&item.id, &item.routing);
-        let group = self.groups.iter_mut().find(|group| Arc::ptr_eq(&group.shard, shard));
-        match group {
-            Some(group) => group.items.push(item),
-            None => {
-                let shard = Arc::clone(shard);
-                self.groups.push(Group { index, shard, items: vec![item] });
-            }
+        let shard = Arc::clone(index.shard(&item.id, &item.routing));
+        let groups = &mut self.sorted.groups;
+        let place = *self.places.entry(Arc::as_ptr(&shard)).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group { index, shard, items: Vec::new() });
         }
+        groups[place].items.push(item);
     }
 }
 
@@ -462,3 +460,6 @@ fn push_failed(out: &mut Vec<u8>, index: &str, id: &str, error: &ElasticError) -
     let _ = write!(out, ",\"error\":{}", error.object());
     error.status.as_u16()
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,3 @@ mod source_filter;
 pub(crate) use request::{SearchRequest, parse, parse_short};
 pub(crate) use run::{Ran, count, search};
 pub(crate) use source_filter::SourceFilter;
-
-/// Largest sum of from and size.
-pub(crate) const MAX_WINDOW: usize = 10_000;

@@ -4,7 +4,6 @@ use super::super::dialect::{Context, DefaultOperator, query, query_string};
 use super::super::error::{At, ElasticError};
 use super::super::params::Params;
 use super::super::settings::duration;
-use super::MAX_WINDOW;
 use super::order::{self, Criterion};
 use super::source_filter::SourceFilter;
 use plimsoll_index::query::Node;
@@ -272,13 +271,16 @@ impl SearchRequest {
         Ok(())
     }
 
-    /// Checks the page against what an index gives out.
-    fn check(&self, index: &str) -> Result<(), ElasticError> {
+    /// Checks the page against the window of an index.
+    ///
+    /// # Errors
+    /// When it ends behind the window.
+    pub(crate) fn check(&self, index: &str, most: usize) -> Result<(), ElasticError> {
         let window = self.from.saturating_add(self.size);
-        if window > MAX_WINDOW {
+        if window > most {
             let reason = format!(
                 "Result window is too large, from + size must be less than or equal to: \
-                 [{MAX_WINDOW}] but was [{window}]. See the scroll api for a more efficient way to \
+                 [{most}] but was [{window}]. See the scroll api for a more efficient way to \
                  request large data sets. This limit can be set by changing the \
                  [index.max_result_window] index level setting."
             );
@@ -292,7 +294,6 @@ impl SearchRequest {
     /// # Errors
     /// As Elasticsearch says it.
     pub(crate) fn node(&self, context: Context<'_>) -> Result<Node, ElasticError> {
-        self.check(context.index)?;
         let by_score = self.sort.iter().any(|criterion| criterion.field == "_score");
         if self.track_scores && !self.sort.is_empty() && !by_score {
             return Err(ElasticError::unsupported("[track_scores] beside a [sort] without _score"));

@@ -320,7 +320,9 @@ fn targets(
             now_ms,
             depth: 0,
         };
-        let node = request.node(context).map_err(|error| error.of_search(index.name()))?;
+        let checked = request.check(index.name(), index.state.window());
+        let node = checked.and_then(|()| request.node(context));
+        let node = node.map_err(|error| error.of_search(index.name()))?;
         let node = Arc::new(node);
         let order = Arc::new(order::columns(&request.sort, &context)?);
         let only = request.routing.as_deref().map(|routing| index.shard("", routing).number);

@@ -113,6 +113,8 @@ pub(crate) struct Shard {
     pub(crate) counters: Counters,
     looks: Looks,
     failure: Mutex<Option<String>>,
+    /// Acknowledged writes did not come to the disk.
+    has_lost: AtomicBool,
     /// A long batch ends at the next opportunity.
     is_stopping: AtomicBool,
     pub(crate) scan: Option<ShardScan>,
@@ -164,6 +166,7 @@ impl Shard {
             counters: Counters::default(),
             looks: Looks::default(),
             failure: Mutex::default(),
+            has_lost: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             scan,
             thread: Mutex::default(),
@@ -176,19 +179,25 @@ impl Shard {
         Ok(shard)
     }
 
-    fn start(shard: &Arc<Self>, writer: Writer, messages: Receiver<Message>) -> io::Result<()> {
+    fn start(shard: &Arc<Self>, mut writer: Writer, messages: Receiver<Message>) -> io::Result<()> {
         let failed = Arc::clone(shard);
         let name = format!("elastic-{}", shard.number);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
-            // Whoever writes after a panic is told so, and not that too many wait.
-            match catch_unwind(AssertUnwindSafe(|| writer.run(&messages))) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => failed.fail(error.to_string()),
-                Err(_) => failed.fail("its thread has panicked".to_owned()),
+            // Writes after a panic get this reason, and not that too many wait.
+            let panicked = |_| Err(io::Error::other("its thread has panicked"));
+            let worked = catch_unwind(AssertUnwindSafe(|| writer.run(&messages)));
+            let worked = worked.unwrap_or_else(panicked);
+            // Where the text index has failed, the log may still be whole.
+            if let Err(error) = worked.and(writer.settle()) {
+                failed.fail(error.to_string());
             }
         })?;
         *shard.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
+    }
+
+    fn set_lost(&self) {
+        self.has_lost.store(true, Ordering::Relaxed);
     }
 
     fn fail(&self, reason: String) {
@@ -307,12 +316,19 @@ impl Shard {
     }
 
     /// Ends the thread; everything acknowledged is on the disk and in the index then.
-    pub(crate) fn stop(&self) {
+    ///
+    /// # Errors
+    /// When something acknowledged is not on the disk.
+    pub(crate) fn stop(&self) -> io::Result<()> {
         self.begin_stop();
         let _ = self.queue.send(Message::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = thread.join();
+        }
+        match self.failure().filter(|_| self.has_lost.load(Ordering::Relaxed)) {
+            Some(reason) => Err(io::Error::other(format!("shard {}: {reason}", self.number))),
+            None => Ok(()),
         }
     }
 

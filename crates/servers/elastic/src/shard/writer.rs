@@ -111,7 +111,7 @@ impl Writer {
     ///
     /// # Errors
     /// When the log or the text index fails.
-    pub(crate) fn run(mut self, messages: &Receiver<Message>) -> io::Result<()> {
+    pub(crate) fn run(&mut self, messages: &Receiver<Message>) -> io::Result<()> {
         let mut due_ns: Option<u64> = None;
         loop {
             let next = [due_ns, self.sync_due_ns].into_iter().flatten().min();
@@ -135,8 +135,7 @@ impl Writer {
                 }
             };
             if self.sync_due_ns.is_some_and(|due| now_ns() >= due) {
-                self.shard.log().sync()?;
-                self.sync_due_ns = None;
+                self.sync()?;
             }
             if *self.searchable.borrow() < self.shard.log().end() {
                 let pause = self.pause().map(|pause| now_ns().saturating_add(pause));
@@ -148,8 +147,28 @@ impl Writer {
                 self.compact(FACTOR)?;
             }
         }
-        self.shard.log().sync()?;
+        self.sync()?;
         self.commit()
+    }
+
+    /// Brings acknowledged writes to the disk that are not there yet.
+    ///
+    /// # Errors
+    /// When the log cannot be synced.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        if self.sync_due_ns.is_some() { self.sync() } else { Ok(()) }
+    }
+
+    /// Brings the log to the disk.
+    fn sync(&mut self) -> io::Result<()> {
+        let synced = self.shard.log().sync();
+        match synced {
+            Ok(()) => self.sync_due_ns = None,
+            // A later sync may succeed without the bytes of this one.
+            Err(_) if self.sync_due_ns.is_some() => self.shard.set_lost(),
+            Err(_) => {}
+        }
+        synced
     }
 
     /// Time between two commits, in nanoseconds: they may take up to a third of the thread's time. `None` while no search
@@ -190,7 +209,7 @@ impl Writer {
     fn other(&mut self, message: Message) -> io::Result<()> {
         let done: oneshot::Sender<()> = match message {
             Message::Flush(done) => {
-                self.shard.log().sync()?;
+                self.sync()?;
                 self.commit()?;
                 done
             }
@@ -456,11 +475,9 @@ impl Writer {
     /// Makes everything searchable that is in the log.
     fn show(&mut self, log: &Log) -> io::Result<()> {
         let start_ns = now_ns();
-        if self.sync_due_ns.take().is_some() {
-            // The text index, which is brought to the disk, must not know of more than there is in the log after a
-            // power cut: such a log counts as damaged.
-            log.sync()?;
-        }
+        // The text index, which is brought to the disk, must not know of more than there is in the log after a
+        // power cut: such a log counts as damaged.
+        self.settle()?;
         let shard = Arc::clone(&self.shard);
         let text = self.text()?;
         text.commit(log.length()).map_err(io::Error::other)?;

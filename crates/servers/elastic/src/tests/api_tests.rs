@@ -236,3 +236,39 @@ fn pages_orders_and_totals() {
     assert_eq!(many["responses"][0]["hits"]["total"]["value"], 500);
     assert_eq!(many["responses"][1]["status"], 404);
 }
+
+/// The reason why a search of the index `w` is refused.
+fn refusal(es: &mut Elastic, body: &Json) -> String {
+    let (status, error) = es.ask("POST", "/w/_search", body);
+    assert_eq!(status, 400, "{error}");
+    error["error"]["root_cause"][0]["reason"].to_string()
+}
+
+#[test]
+fn an_index_gives_out_as_many_hits_as_its_result_window_allows() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    es.ok("PUT", "/w", &json!({"settings": {"index.max_result_window": 3}}));
+    let document = json!({"t": "a"});
+    es.load("w", (0..5).map(|id| (id.to_string(), &document)));
+    assert_eq!(ids(&es.search("w", &json!({"from": 1, "size": 2}))).len(), 2);
+    let reason = refusal(&mut es, &json!({"from": 1, "size": 3}));
+    assert!(reason.contains("less than or equal to: [3] but was [4]"), "{reason}");
+    es.ok("PUT", "/w/_settings", &json!({"index": {"max_result_window": "20000"}}));
+    assert_eq!(ids(&es.search("w", &json!({"size": 15_000}))).len(), 5);
+    let shown = es.ok("GET", "/w/_settings", &Json::Null);
+    assert_eq!(shown["w"]["settings"]["index"]["max_result_window"], "20000");
+    es.ok("PUT", "/w/_settings", &json!({"index.max_result_window": null}));
+    let reason = refusal(&mut es, &json!({"size": 10_001}));
+    assert!(reason.contains("less than or equal to: [10000] but was [10001]"), "{reason}");
+    for bad in [json!(0), json!(-1), json!("x"), json!(100_001)] {
+        let (status, error) =
+            es.ask("PUT", "/w/_settings", &json!({ "max_result_window": bad.clone() }));
+        let reason = error["error"]["reason"].to_string();
+        assert!(
+            status == 400 && reason.contains("[index.max_result_window] must be"),
+            "{bad}: {reason}"
+        );
+    }
+}

@@ -9,6 +9,7 @@ use plimsoll_disk::Disk;
 use plimsoll_disk::simulated::{Fault, Forgets, Plan, Simulated};
 use plimsoll_disk::sweep::{self, Start, Store};
 use plimsoll_front::Durability;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -102,16 +103,17 @@ impl Acknowledged {
     }
 }
 
-/// Ends the threads of the indices; a panic of one of them is a defect.
-fn close(indices: &Indices, disk: &Simulated, is_clean: bool) {
+/// Ends the threads of the indices, and returns true if everything acknowledged is on the disk. A panic of a thread is a defect.
+fn close(indices: &Indices, disk: &Simulated, is_clean: bool) -> bool {
     if !is_clean {
         disk.switch_off();
     }
-    indices.stop();
+    let stopped = indices.stop();
     for index in indices.all() {
         let failure = index.shards[0].failure().unwrap_or_default();
         assert!(!failure.contains("panicked"), "{failure}");
     }
+    stopped.is_ok()
 }
 
 impl Store for Elastic {
@@ -142,10 +144,9 @@ impl Store for Elastic {
             let is_removed = indices.remove(&index).is_ok();
             done.gone = Gone { is_made: true, has_document, removal_asked: true, is_removed };
         }
-        close(&indices, disk, true);
-        // Answers that do not wait for the disk promise nothing until the indices were closed, without a fault.
+        // Answers that do not wait for the disk promise nothing until the indices were closed without an error.
         let waits = self.0 == Durability::Sync;
-        if !waits && disk.has_struck() {
+        if !close(&indices, disk, true) {
             done.nothing_is_promised();
         }
         let Ok(indices) = open_with(disk, self.0) else { return done };
@@ -227,11 +228,41 @@ fn a_clean_stop_is_kept_whatever_the_durability_and_the_disk() {
 }
 
 #[test]
+fn a_last_sync_that_fails_is_an_error_of_the_stop() {
+    let disk = Simulated::new();
+    let indices = open_with(&disk, Durability::None).unwrap();
+    let index = indices.create("kept", Settings::default(), Mapping::default()).unwrap();
+    assert!(write(&index, "0", Some(0)));
+    disk.plan(Plan { at: 0, fault: Fault::IoFromThen }, 0);
+    let error = indices.stop().unwrap_err().to_string();
+    assert!(error.contains("index [kept], shard 0: "), "{error}");
+    assert!(error.ends_with("repeat the last writes"), "{error}");
+}
+
+#[test]
 fn answers_before_the_sync_are_found() {
     for forgets in [Forgets::Files, Forgets::Folders] {
         let finding = sweep::first_finding(&Elastic(Durability::Sync), forgets);
         assert!(finding.is_some(), "{forgets:?}: the sweep does not see it");
     }
+}
+
+#[test]
+fn settings_stay_as_they_were_when_the_disk_is_full() {
+    let disk = Simulated::new();
+    let indices = open(&disk).unwrap();
+    let index = indices.create("kept", Settings::default(), Mapping::default()).unwrap();
+    disk.plan(Plan { at: 0, fault: Fault::FullFromThen }, 0);
+    let change = json!({"refresh_interval": "5s", "number_of_replicas": 3});
+    let error = index.state.change_settings(|settings| settings.change(&change)).unwrap_err();
+    assert_eq!(error.status.as_u16(), 500);
+    assert!(error.reason.starts_with("cannot keep the settings of [kept]: "), "{}", error.reason);
+    assert_eq!(index.state.settings(), Settings::default());
+    let killed = disk.after_kill();
+    close(&indices, &disk, false);
+    let indices = open(&killed).unwrap();
+    assert_eq!(indices.get("kept").unwrap().state.settings(), Settings::default());
+    close(&indices, &killed, false);
 }
 
 #[test]

@@ -209,3 +209,16 @@ fn replies_count_together_until_they_have_their_shape() {
     }
     assert_eq!(es.raw("POST", "/m/_mget", &three).status, 200);
 }
+
+/// A search for each name among those before it would take longer than the client waits.
+#[test]
+fn a_bulk_request_may_name_a_hundred_thousand_indices() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    let delete = |n: usize| format!("{{\"delete\":{{\"_index\":\"_{n}\",\"_id\":\"1\"}}}}\n");
+    let body: String = (0..100_000).map(delete).collect();
+    let reply = es.client.request("POST", "/_bulk", NDJSON, body.as_bytes());
+    assert_eq!(reply.status, 200, "{}", &reply.body[..reply.body.len().min(2000)]);
+    assert_eq!(reply.body.matches("invalid_index_name_exception").count(), 100_000);
+}

@@ -16,7 +16,7 @@
 use super::QueueConfig;
 use super::service::ServiceTime;
 use super::special::invert;
-use super::station::Stall;
+use super::station::{Stall, StationConfig};
 use plimsoll_core::gamma::ln_gamma;
 use serde::Serialize;
 
@@ -79,13 +79,21 @@ pub fn truth_or_reason(
     }
     let service = station.service;
     let truth = match (station.stall, service) {
-        (Some(stall), ServiceTime::Fixed { ns: 0 }) => stalls(stall),
+        (Some(stall), ServiceTime::Fixed { ns: 0 }) => {
+            // The requests of a stall wait until its end: at most ten standard deviations more than on average.
+            let waiting = rate_per_s * stall.length_ns as f64 / 1e9;
+            if waiting + 10.0 * waiting.sqrt() >= station.waiting_max as f64 {
+                return Err(LIMITED);
+            }
+            stalls(stall)
+        }
         (Some(_), _) => return Err("stalls have a closed form only with fixed:0 service"),
         (None, _) if station.servers == 0 => unlimited(service, arrivals),
         (None, _) => {
             let servers = station.servers;
             let utilization = rate_per_s * service.mean_ns() / 1e9 / f64::from(servers);
-            let steady = Steady { service, servers, rate_per_s, utilization };
+            let is_limited = station.waiting_max < StationConfig::default().waiting_max;
+            let steady = Steady { service, servers, rate_per_s, utilization, is_limited };
             steady.truth(arrivals)?
         }
     };
@@ -177,12 +185,18 @@ fn letter(service: ServiceTime) -> &'static str {
     }
 }
 
+/// Reason why a line of limited length has no closed form.
+const LIMITED: &str =
+    "with a limit of waiting requests the response depends on the rejected requests";
+
 /// A station with a limited number of servers.
 struct Steady {
     service: ServiceTime,
     servers: u32,
     rate_per_s: f64,
     utilization: f64,
+    /// Fewer requests may wait than by default, and arrivals may be rejected.
+    is_limited: bool,
 }
 
 impl Steady {
@@ -204,6 +218,7 @@ impl Steady {
         }
         match (arrivals, self.service, self.servers) {
             (_, service, _) if service.mean_ns() == 0.0 => Ok(self.instant(arrivals)),
+            _ if self.is_limited => Err(LIMITED),
             (Arrivals::Poisson, ServiceTime::Exponential { .. }, _) => Ok(self.m_m_k()),
             (Arrivals::Poisson, ServiceTime::Fixed { .. }, 1) => Ok(self.m_d_1()),
             (Arrivals::Poisson, _, 1) => Ok(Truth::new("M/G/1", MEAN_SOURCE, self.utilization)

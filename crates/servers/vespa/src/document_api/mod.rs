@@ -31,7 +31,6 @@ pub(crate) struct Request<'a> {
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
-    pub(crate) start_ns: u64,
 }
 
 /// A whole reply without the parts that every reply has.

@@ -6,6 +6,7 @@ use super::{MAX_BODY_BYTES, Outcome, Request};
 use crate::container::Container;
 use crate::store::{Operation, Record, Test, Write, WriteError, WriterMessage, Written, key};
 use hyper::StatusCode;
+use plimsoll_core::clock::now_ns;
 use plimsoll_documents::field_set::FieldSet;
 use plimsoll_documents::filter::Filter;
 use plimsoll_documents::operation::{parse_put, parse_update};
@@ -76,7 +77,8 @@ pub(super) async fn handle(
         operation,
         test: Test { condition, timestamp_us: None },
         create,
-        sent_ns: request.start_ns,
+        // Not the time of its head: a client that uploads slowly must not make the store look overloaded.
+        sent_ns: now_ns(),
         done,
         _place: None,
         _body: held,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::index::Indexer;
-use plimsoll_disk::simulated::{Forgets, Simulated};
+use plimsoll_disk::simulated::{Fault, Forgets, Plan, Simulated};
 use plimsoll_disk::sweep::{self, Start};
 use plimsoll_documents::value::Value;
 use std::collections::BTreeMap;
@@ -38,7 +38,8 @@ struct Running {
     writes: SyncSender<WriterMessage>,
     index: SyncSender<IndexMessage>,
     reader: IndexReader,
-    threads: [JoinHandle<()>; 2],
+    writer: JoinHandle<Result<(), StoreError>>,
+    indexing: JoinHandle<()>,
 }
 
 impl Running {
@@ -58,7 +59,7 @@ impl Running {
         let writer = std::thread::spawn(move || writing.write_until_stopped(&queue, &to_index));
         // Writes that come after the index has failed are refused.
         let indexing = std::thread::spawn(move || drop(indexer.follow(&changes)));
-        Ok(Self { store, writes, index, reader, threads: [writer, indexing] })
+        Ok(Self { store, writes, index, reader, writer, indexing })
     }
 
     fn write(&self, id: &str, title: Option<u8>, fates: &mut Fates) {
@@ -88,16 +89,16 @@ impl Running {
         }
     }
 
-    /// Ends the threads. A panic of one of them is a defect.
-    fn close(self, disk: &Simulated, is_clean: bool) {
+    /// Ends the threads, and returns what the writing one says. A panic of one of them is a defect.
+    fn close(self, disk: &Simulated, is_clean: bool) -> Result<(), StoreError> {
         if !is_clean {
             disk.switch_off();
         }
         let _ = self.writes.send(WriterMessage::Stop);
-        let [writer, indexing] = self.threads;
-        writer.join().unwrap();
+        let written = self.writer.join().expect("the writing thread panicked");
         let _ = self.index.send(IndexMessage::Stop);
-        indexing.join().unwrap();
+        self.indexing.join().expect("the index thread panicked");
+        written
     }
 }
 
@@ -129,10 +130,9 @@ impl sweep::Store for Vespa {
         running.write("two", Some(2), &mut fates);
         running.write("one", None, &mut fates);
         running.write("two", Some(3), &mut fates);
-        running.close(disk, true);
-        // Answers that do not wait for the disk promise nothing until the store was closed, without a fault.
+        // Answers that do not wait for the disk promise nothing until the store was closed without an error.
         let waits = self.0 == Durability::Sync;
-        if !waits && disk.has_struck() {
+        if running.close(disk, true).is_err() {
             fates.values_mut().for_each(Fate::nothing_is_promised);
         }
         let Ok(running) = Running::open(disk, self.0) else { return fates };
@@ -143,7 +143,7 @@ impl sweep::Store for Vespa {
                 *fate = Fate { answered: before, asked: vec![Some(title)] };
             }
         }
-        running.close(disk, false);
+        let _ = running.close(disk, false);
         fates
     }
 
@@ -152,7 +152,7 @@ impl sweep::Store for Vespa {
             Err(error) => Start::Said(error),
             Ok(running) => {
                 let judged = judge(&running, fates);
-                running.close(disk, false);
+                let _ = running.close(disk, false);
                 judged
             }
         }
@@ -191,6 +191,45 @@ fn a_clean_stop_is_kept_whatever_the_durability_and_the_disk() {
         let finding = sweep::first_finding(&Vespa(durability), Forgets::Files);
         assert!(finding.is_some(), "{durability:?}: the sweep does not see a lost sync");
     }
+}
+
+/// Returns true if a document is there after a power cut.
+fn is_kept(disk: &Simulated, id: &str) -> bool {
+    let cut: Arc<dyn Disk> = Arc::new(disk.after_power_cut(1));
+    let (path, schemas) = ("/home/data/documents.redb", Arc::new(Schemas::built_in("plimsoll")));
+    let store = Store::open(&cut, Path::new(path), Durability::Sync, schemas);
+    store.and_then(|store| store.get(&document_id(id))).is_ok_and(|found| found.is_some())
+}
+
+#[test]
+fn acknowledged_writes_come_to_the_disk_in_time_although_the_index_has_failed() {
+    let disk = Simulated::new();
+    let running = Running::open(&disk, Durability::Async).unwrap();
+    running.index.send(IndexMessage::Stop).unwrap();
+    while !running.indexing.is_finished() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut fates = Fates::new();
+    running.write("one", Some(1), &mut fates);
+    assert_eq!(fates["one"].answered, Some(1));
+    let until_ns = now_ns() + 20_000_000_000;
+    while !is_kept(&disk, "one") {
+        assert!(now_ns() < until_ns, "it is never synced");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.close(&disk, true).unwrap();
+}
+
+#[test]
+fn a_last_commit_that_fails_is_an_error_of_the_stop() {
+    let disk = Simulated::new();
+    let running = Running::open(&disk, Durability::None).unwrap();
+    let mut fates = Fates::new();
+    running.write("one", Some(1), &mut fates);
+    assert_eq!(fates["one"].answered, Some(1));
+    disk.plan(Plan { at: 0, fault: Fault::FullFromThen }, 0);
+    let error = running.close(&disk, true).unwrap_err();
+    assert!(matches!(error, StoreError::Full(_)), "the cause, and not its repetition: {error}");
 }
 
 #[test]

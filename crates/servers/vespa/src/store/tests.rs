@@ -21,7 +21,7 @@ fn disk() -> Arc<dyn plimsoll_disk::Disk> {
 struct Running {
     store: Store,
     writes: SyncSender<WriterMessage>,
-    writer: Option<JoinHandle<()>>,
+    writer: Option<JoinHandle<Result<(), StoreError>>>,
     index: Option<JoinHandle<()>>,
 }
 

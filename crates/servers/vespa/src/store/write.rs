@@ -56,6 +56,7 @@ pub(crate) struct Write {
     pub(crate) test: Test,
     /// Make the document when it is missing; a condition does not count then.
     pub(crate) create: bool,
+    /// Time at which it was ready for the writing thread.
     pub(crate) sent_ns: u64,
     pub(crate) done: oneshot::Sender<Result<Written, WriteError>>,
     /// The slot that the write occupies until it is answered.
@@ -117,14 +118,19 @@ struct Pending<'t> {
 
 impl Store {
     /// Commits writes until a stop is requested. Runs on a thread of its own.
+    ///
+    /// # Errors
+    /// When acknowledged writes are not on the disk at the end.
     pub(crate) fn write_until_stopped(
         &self,
         queue: &Receiver<WriterMessage>,
         index: &SyncSender<IndexMessage>,
-    ) {
+    ) -> Result<(), StoreError> {
         let mut failed: Option<StoreError> = None;
         // When the oldest write that is acknowledged and not on the disk was committed.
         let mut unsynced_ns: Option<u64> = None;
+        // The error of the first commit that failed: after it, redb says only that there was one.
+        let mut first: Option<StoreError> = None;
         let mut batch = Vec::new();
         let mut stop = false;
         loop {
@@ -132,22 +138,21 @@ impl Store {
             if batch.is_empty() {
                 stop = collect(queue, &mut batch, self.sync_due(unsynced_ns));
             }
-            if batch.is_empty() && !stop && unsynced_ns.is_none() {
+            if let Some(error) = &failed {
+                refuse(&mut batch, error);
+            }
+            let is_due = stop || self.sync_due(unsynced_ns).is_some_and(|wait| wait.is_zero());
+            if batch.is_empty() && !is_due {
                 continue;
             }
             let oldest_ns = batch.iter().map(|write| write.sent_ns).min().unwrap_or(0);
             self.progress.oldest_ns.store(oldest_ns, Ordering::Relaxed);
-            let sync = stop
-                || self.durability == Durability::Sync
-                || self.sync_due(unsynced_ns).is_some_and(|wait| wait.is_zero());
-            let result = match &failed {
-                None => self.commit(&mut batch, sync),
-                Some(error) => Err(error.clone()),
-            };
+            let sync = is_due || self.durability == Durability::Sync;
+            let result = self.commit(&mut batch, sync);
             self.progress.oldest_ns.store(0, Ordering::Relaxed);
-            unsynced_ns = if sync { None } else { unsynced_ns.or_else(|| Some(now_ns())) };
             match result {
                 Ok((answers, changes)) => {
+                    unsynced_ns = if sync { None } else { unsynced_ns.or_else(|| Some(now_ns())) };
                     // These changes are made; when the index is gone, what comes after is refused.
                     failed = failed.take().or(self.publish(changes, index).err());
                     for (write, answer) in batch.drain(..answers.len()).zip(answers) {
@@ -156,13 +161,20 @@ impl Store {
                     }
                 }
                 Err(error) => {
-                    for write in batch.drain(..) {
-                        let _ = write.done.send(Err(error.clone().into()));
+                    refuse(&mut batch, &error);
+                    // Writes before these were acknowledged: their sync is tried again after the same time.
+                    if sync && unsynced_ns.is_some() {
+                        unsynced_ns = Some(now_ns());
                     }
+                    first.get_or_insert(error);
                 }
             }
             if stop && batch.is_empty() {
-                return;
+                if unsynced_ns.is_none() {
+                    return Ok(());
+                }
+                let synced = self.commit(&mut batch, true).map(drop);
+                return synced.map_err(|error| first.unwrap_or(error));
             }
         }
     }
@@ -236,6 +248,14 @@ impl Store {
         let tombstones = progress.tombstones.load(Ordering::Relaxed);
         progress.tombstones.store(tombstones + tombs_added - tombs_removed, Ordering::Relaxed);
         Ok((answers, changes))
+    }
+}
+
+/// Answers writes that are not made.
+fn refuse(batch: &mut Vec<Write>, error: &StoreError) {
+    for write in batch.drain(..) {
+        // The client may have gone away.
+        let _ = write.done.send(Err(error.clone().into()));
     }
 }
 

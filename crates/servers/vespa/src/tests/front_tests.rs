@@ -3,9 +3,15 @@
 use super::two::Two;
 use super::{Blockable, Client, JSON, document, open, start, start_containers, start_with};
 use crate::VespaConfig;
+use crate::store::{Found, StoreError};
+use crate::visit::{Collect, MAX_AHEAD, Reader, Wanted};
 use plimsoll_core::clock::now_ns;
-use plimsoll_front::{Durability, FrontConfig};
+use plimsoll_documents::document::Values;
+use plimsoll_front::{Durability, FrontConfig, processors};
+use plimsoll_wire::vespa::ProgressToken;
 use std::io::Read;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const BODY: &[u8] = br#"{"fields":{"title":"many"}}"#;
@@ -98,6 +104,30 @@ fn overload_is_answered_with_429_and_never_stalls() {
 }
 
 #[test]
+fn a_slow_upload_does_not_count_as_old_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Blockable::start(VespaConfig::new(folder.path()));
+    let mut slow = Client::connect(server.address);
+    let (path, length) = (document("slow"), BODY.len());
+    let head = format!("POST {path} HTTP/1.1\r\nHost: t\r\nContent-Length: {length}\r\n{JSON}\r\n");
+    slow.send(head.as_bytes());
+    slow.send(&BODY[..10]);
+    std::thread::sleep(Duration::from_millis(3200));
+    // The writing thread takes the write and is kept in its commit.
+    let held = server.vespa.app.store.block_writes();
+    slow.send(&BODY[10..]);
+    std::thread::sleep(Duration::from_millis(100));
+    let mut client = Client::connect(server.address);
+    for number in 0..5 {
+        let path = format!("{}?timeout=50ms", document(&number.to_string()));
+        let reply = client.request("POST", &path, JSON, BODY);
+        assert_eq!(reply.status, 504, "it waits and is not rejected: {}", reply.body);
+    }
+    drop(held);
+    assert_eq!(slow.receive().unwrap().status, 200);
+}
+
+#[test]
 fn a_container_stops_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (server, addresses) = start_containers(VespaConfig::new(folder.path()), 3);
@@ -186,6 +216,59 @@ fn visits_end_when_their_clients_go_away_or_do_not_read() {
         std::thread::sleep(Duration::from_millis(2));
     }
     assert!(bytes.len() > 40_000_000);
+}
+
+/// Takes documents and makes nothing of them.
+struct Nothing;
+
+impl Collect for Nothing {
+    type Output = ();
+
+    fn take(&mut self, _found: &Found<'_>, _values: Option<Values>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn finish(self) {}
+}
+
+#[test]
+fn a_visit_that_was_given_up_keeps_its_place_while_its_scans_are_queued() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Blockable::start(VespaConfig::new(folder.path()));
+    let app = &server.vespa.app;
+    // All threads that scan wait until `release` is dropped.
+    let (release, released) = channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    for _ in 0..processors() {
+        let released = Arc::clone(&released);
+        let wait = move || {
+            let _ = released.lock().unwrap().recv();
+        };
+        app.scans.submit(wait).unwrap();
+    }
+    while app.scans.waiting() > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let free = app.visits.available_permits();
+    let visit = Arc::clone(&app.visits).try_acquire_owned().unwrap();
+    let token = ProgressToken::start(8, 1, 0).unwrap();
+    let pace = (MAX_AHEAD, None);
+    let mut reader = Reader::new(app, visit, Wanted::default(), token, pace, || Nothing);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let next = async { tokio::time::timeout(Duration::from_millis(10), reader.next()).await };
+    assert!(runtime.block_on(next).is_err(), "no thread scans");
+    drop(reader);
+    assert_eq!((app.scans.waiting(), app.visits.available_permits()), (MAX_AHEAD, free - 1));
+    drop(release);
+    let start_ns = now_ns();
+    while app.visits.available_permits() < free {
+        assert!(now_ns() - start_ns < 20_000_000_000, "the place never comes back");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]

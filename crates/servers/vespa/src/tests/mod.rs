@@ -83,6 +83,7 @@ impl Drop for Blockable {
     fn drop(&mut self) {
         self.stop.request();
         let _ = self.serving.take().unwrap().join();
-        plimsoll_front::close(&self.served, &self.pools);
+        let closed = plimsoll_front::close(&self.served, &self.pools);
+        assert!(std::thread::panicking() || closed.is_ok(), "{closed:?}");
     }
 }

@@ -39,7 +39,8 @@ pub(crate) struct Reader<C: Collect> {
     width: usize,
     /// Documents still wanted.
     left: u64,
-    _visit: OwnedSemaphorePermit,
+    /// Shared with the jobs: those of a visit that was given up take room in the queue until a thread has passed over them.
+    visit: Arc<OwnedSemaphorePermit>,
 }
 
 impl<C: Collect> Reader<C> {
@@ -63,7 +64,7 @@ impl<C: Collect> Reader<C> {
             ahead: concurrency.clamp(1, MAX_AHEAD),
             width: 1,
             left: limit.unwrap_or(u64::MAX),
-            _visit: visit,
+            visit: Arc::new(visit),
         }
     }
 
@@ -147,9 +148,12 @@ impl<C: Collect> Reader<C> {
         let (done, answer) = oneshot::channel();
         let (app, wanted, make) =
             (Arc::clone(&self.app), Arc::clone(&self.wanted), Arc::clone(&self.make));
+        let visit = Arc::clone(&self.visit);
         let run = move || {
             if !done.is_closed() {
                 let scanned = scan(&app.store, &wanted, &job, make(), || done.is_closed());
+                // Before the client knows: it may ask for another visit at once.
+                drop(visit);
                 let _ = done.send(scanned);
             }
         };

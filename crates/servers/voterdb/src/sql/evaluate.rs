@@ -4,11 +4,51 @@ use super::SqlError;
 use super::source::{Row, Source};
 use super::syntax::{Compare, Expr, Function, Sum};
 use crate::result::Datum;
+use plimsoll_core::clock::now_ns;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// Most steps for one text and one pattern: every `%` may look at all of the text.
 const LIKE_STEPS_MAX: u32 = 10_000_000;
+/// Work between two readings of the clock, in rows.
+const WORK_A_LOOK: u64 = 4_096;
+/// Bytes of a text, or steps over it, that are about as much work as a row.
+const TEXT_A_ROW: u64 = 64;
+
+/// The time that statements have.
+pub(super) struct Time {
+    deadline_ns: u64,
+    /// Work since the clock was read, in rows.
+    work: Cell<u64>,
+}
+
+impl Time {
+    pub(super) fn until(deadline_ns: u64) -> Self {
+        Self { deadline_ns, work: Cell::new(0) }
+    }
+
+    /// Counts work, in rows, and reads the clock now and then.
+    #[inline]
+    pub(super) fn spend(&self, rows: u64) -> Result<(), SqlError> {
+        let work = self.work.get() + rows;
+        if work < WORK_A_LOOK {
+            self.work.set(work);
+            return Ok(());
+        }
+        self.work.set(0);
+        if now_ns() <= self.deadline_ns {
+            return Ok(());
+        }
+        let text = "A SQL query was terminated because it exceeded the query timeout period.";
+        Err(SqlError::Run(text.to_owned()))
+    }
+
+    /// Counts the work for a text of this many bytes, or for this many steps over one.
+    fn spend_text(&self, bytes: usize) -> Result<(), SqlError> {
+        self.spend(bytes as u64 / TEXT_A_ROW)
+    }
+}
 
 /// The columns and parameters that expressions can refer to.
 pub(super) struct Scope<'s> {
@@ -16,6 +56,7 @@ pub(super) struct Scope<'s> {
     pub(super) params: &'s [Datum<'static>],
     /// The aggregates of the group at hand.
     pub(super) computed: &'s [Datum<'static>],
+    pub(super) time: &'s Time,
 }
 
 impl<'s> Scope<'s> {
@@ -25,8 +66,15 @@ impl<'s> Scope<'s> {
             Expr::Column(source, column) => self.sources[*source].value(rows[*source], *column),
             Expr::Int(number) => Datum::Int(*number),
             Expr::Float(number) => Datum::Float(*number),
-            Expr::Text(text) => Datum::Text(Cow::Borrowed(text)),
-            Expr::Param(place) => self.params.get(*place).cloned().unwrap_or(Datum::Null),
+            Expr::Text(text) => {
+                self.time.spend_text(text.len())?;
+                Datum::Text(Cow::Borrowed(text))
+            }
+            Expr::Param(place) => {
+                let value = self.params.get(*place).unwrap_or(&Datum::Null);
+                self.time.spend_text(value.bytes())?;
+                value.clone()
+            }
             Expr::Computed(place) => self.computed.get(*place).cloned().unwrap_or(Datum::Null),
             Expr::Sum(sum, a, b) => arithmetic(*sum, self.value(a, rows)?, self.value(b, rows)?)?,
             Expr::Negate(of) => arithmetic(Sum::Subtract, Datum::Int(0), self.value(of, rows)?)?,
@@ -46,6 +94,8 @@ impl<'s> Scope<'s> {
         if first.is_null() {
             return Ok(Datum::Null);
         }
+        // A text may be that of another function.
+        self.time.spend_text(first.bytes())?;
         let text = |make: fn(&str) -> Datum<'static>| first.with_text(make).unwrap_or(Datum::Null);
         Ok(match function {
             Function::Mod => match (first, self.value(&values[1], rows)?) {
@@ -94,9 +144,13 @@ impl<'s> Scope<'s> {
             }
             Expr::Like(of, pattern) => {
                 let (of, pattern) = (self.value(of, rows)?, self.value(pattern, rows)?);
-                match of.with_text(|text| pattern.with_text(|pattern| is_like(text, pattern))) {
-                    Some(Some(found)) => Some(found?),
-                    _ => None,
+                let found = of.with_text(|text| pattern.with_text(|it| is_like(text, it)));
+                match found.flatten().transpose()? {
+                    Some((found, steps)) => {
+                        self.time.spend_text(steps as usize)?;
+                        Some(found)
+                    }
+                    None => None,
                 }
             }
             Expr::IsNull(of) => Some(self.value(of, rows)?.is_null()),
@@ -172,8 +226,8 @@ fn arithmetic<'s>(sum: Sum, a: Datum<'s>, b: Datum<'s>) -> Result<Datum<'s>, Sql
     Ok(Datum::Float(done))
 }
 
-/// Returns true if a text fits a pattern in which `%` is any text and `_` any character.
-fn is_like(text: &str, pattern: &str) -> Result<bool, SqlError> {
+/// Returns true if a text fits a pattern in which `%` is any text and `_` any character; and the number of steps.
+fn is_like(text: &str, pattern: &str) -> Result<(bool, u32), SqlError> {
     let mut steps = 0;
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
@@ -195,13 +249,13 @@ fn is_like(text: &str, pattern: &str) -> Result<bool, SqlError> {
                 t += 1;
             }
             _ => {
-                let Some((star_p, star_t)) = star else { return Ok(false) };
+                let Some((star_p, star_t)) = star else { return Ok((false, steps)) };
                 star = Some((star_p, star_t + 1));
                 (p, t) = (star_p + 1, star_t + 1);
             }
         }
     }
-    Ok(pattern[p..].iter().all(|c| *c == '%'))
+    Ok((pattern[p..].iter().all(|c| *c == '%'), steps))
 }
 
 #[cfg(test)]
@@ -222,7 +276,7 @@ mod tests {
             ("abc", "abc%%", true),
             ("é", "_", true),
         ] {
-            assert_eq!(is_like(text, pattern), Ok(is), "{text} like {pattern}");
+            assert_eq!(is_like(text, pattern).unwrap().0, is, "{text} like {pattern}");
         }
     }
 }

@@ -3,20 +3,15 @@
 mod meaning;
 
 use super::SqlError;
-use super::evaluate::Scope;
+use super::evaluate::{Scope, Time};
 use super::names::{Named, kind};
 use super::sink::{Groups, Output};
 use super::source::{Database, Row, Source};
 use super::syntax::{Compare, Expr, Select};
 use crate::result::{Datum, Key, ResultTable, Type};
 use meaning::Meaning;
-use plimsoll_core::clock::now_ns;
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// Rows between two readings of the clock.
-const ROWS_A_LOOK: u64 = 4_096;
 
 /// Checks that the select can be run.
 pub(super) fn check(select: &Select, params: &[Datum<'static>]) -> Result<(), SqlError> {
@@ -33,8 +28,9 @@ pub(super) fn run(
     let meaning = Meaning::of(select, params).map_err(SqlError::Compile)?;
     let open = |named: &Named| Source::open(named.table, database.partitions);
     let sources: Vec<Source<'_>> = meaning.tables.iter().map(open).collect();
-    let scope = Scope { sources: &sources, params, computed: &[] };
-    let walk = Walk::new(&meaning, &scope, params, deadline_ns)?;
+    let time = Time::until(deadline_ns);
+    let scope = Scope { sources: &sources, params, computed: &[], time: &time };
+    let walk = Walk::new(&meaning, &scope, params)?;
     let mut output = Output::new(
         meaning.order.iter().map(|order| order.is_descending).collect(),
         select.is_distinct,
@@ -54,6 +50,7 @@ pub(super) fn run(
             walk.run(&mut |rows| groups.take(&scope, rows))?;
         }
         for (rows, computed) in groups.end() {
+            time.spend(1)?;
             let scope = Scope { computed: &computed, ..scope };
             let is_wanted = match &meaning.having {
                 Some(having) => scope_truth(&scope, having, &rows)?,
@@ -75,12 +72,14 @@ pub(super) fn run(
 
 fn scope_value(scope: &Scope<'_>, expr: &Expr, rows: &[Row]) -> Result<Datum<'static>, SqlError> {
     // A scope of a shorter life, so that the expression need not live as long as the sources.
-    let scope = Scope { sources: scope.sources, params: scope.params, computed: scope.computed };
+    let Scope { sources, params, computed, time } = *scope;
+    let scope = Scope { sources, params, computed, time };
     scope.value(expr, rows).map(Datum::into_owned)
 }
 
 fn scope_truth(scope: &Scope<'_>, expr: &Expr, rows: &[Row]) -> Result<bool, SqlError> {
-    let scope = Scope { sources: scope.sources, params: scope.params, computed: scope.computed };
+    let Scope { sources, params, computed, time } = *scope;
+    let scope = Scope { sources, params, computed, time };
     Ok(scope.truth(expr, rows)? == Some(true))
 }
 
@@ -97,8 +96,6 @@ struct Step<'q> {
 struct Walk<'q> {
     scope: &'q Scope<'q>,
     steps: Vec<Step<'q>>,
-    deadline_ns: u64,
-    looked: Cell<u64>,
 }
 
 impl<'q> Walk<'q> {
@@ -107,12 +104,11 @@ impl<'q> Walk<'q> {
         meaning: &'q Meaning,
         scope: &'q Scope<'q>,
         params: &[Datum<'static>],
-        deadline_ns: u64,
     ) -> Result<Self, SqlError> {
         let mut order: Vec<usize> = (0..scope.sources.len()).collect();
         order.sort_by_key(|source| Reverse(scope.sources[*source].len()));
         let mut left: Vec<&Expr> = meaning.conditions.iter().collect();
-        let mut walk = Self { scope, steps: Vec::new(), deadline_ns, looked: Cell::new(0) };
+        let mut walk = Self { scope, steps: Vec::new() };
         let mut taken = Vec::new();
         for source in order {
             let mut join = None;
@@ -137,7 +133,7 @@ impl<'q> Walk<'q> {
         let mut found: HashMap<Key, Vec<Row>> = HashMap::new();
         let mut rows = vec![(0, 0); self.scope.sources.len()];
         self.scope.sources[source].each(|row| {
-            self.look()?;
+            self.scope.time.spend(1)?;
             rows[source] = row;
             let value = self.scope.value(own, &rows)?;
             // NULL equals nothing.
@@ -170,7 +166,7 @@ impl<'q> Walk<'q> {
     ) -> Result<(), SqlError> {
         let Some(step) = self.steps.get(number) else { return take(rows) };
         let mut one = |rows: &mut Vec<Row>, row: Row| {
-            self.look()?;
+            self.scope.time.spend(1)?;
             rows[step.source] = row;
             for filter in &step.filters {
                 if self.scope.truth(filter, rows)? != Some(true) {
@@ -187,16 +183,6 @@ impl<'q> Walk<'q> {
                 found.iter().try_for_each(|row| one(rows, *row))
             }
         }
-    }
-
-    /// Counts a row and, now and then, looks whether there is time left.
-    fn look(&self) -> Result<(), SqlError> {
-        self.looked.set(self.looked.get() + 1);
-        if self.looked.get().is_multiple_of(ROWS_A_LOOK) && now_ns() > self.deadline_ns {
-            let text = "A SQL query was terminated because it exceeded the query timeout period.";
-            return Err(SqlError::Run(text.to_owned()));
-        }
-        Ok(())
     }
 }
 

@@ -2,19 +2,15 @@
 //! is changed.
 
 use super::SqlError;
-use super::evaluate::Scope;
+use super::evaluate::{Scope, Time};
 use super::names::{Named, bind, kind, table};
 use super::schema::{Column, Table};
 use super::source::{Database, Row, Source};
 use super::syntax::{Expr, Insert, Statement, Update};
 use crate::result::{Datum, Type};
 use crate::tables::{Greeting, Replicated, State, Vote, Votes};
-use plimsoll_core::clock::now_ns;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Rows between two readings of the clock.
-const ROWS_A_LOOK: usize = 4_096;
 
 /// Checks that the statement can be run.
 pub(super) fn check(statement: &Statement, params: &[Datum<'static>]) -> Result<(), SqlError> {
@@ -29,9 +25,10 @@ pub(super) fn run(
     deadline_ns: u64,
 ) -> Result<usize, SqlError> {
     let change = Change::of(statement, params).map_err(SqlError::Compile)?;
+    let time = Time::until(deadline_ns);
     match &change.kind {
         Kind::Insert(values) => {
-            let scope = Scope { sources: &[], params, computed: &[] };
+            let scope = Scope { sources: &[], params, computed: &[], time: &time };
             let row = values
                 .iter()
                 .zip(change.table.columns())
@@ -51,7 +48,7 @@ pub(super) fn run(
                 .sum())
         }
         Kind::Update(_) | Kind::Delete => {
-            let fates = change.fates(params, database, deadline_ns)?;
+            let fates = change.fates(params, database, &time)?;
             Ok(apply(change.table, fates, database))
         }
     }
@@ -116,15 +113,13 @@ impl Change {
         &self,
         params: &[Datum<'static>],
         database: &Database<'_>,
-        deadline_ns: u64,
+        time: &Time,
     ) -> Result<Vec<(Row, Fate)>, SqlError> {
         let sources = [Source::open(self.table, database.partitions)];
-        let scope = Scope { sources: &sources, params, computed: &[] };
+        let scope = Scope { sources: &sources, params, computed: &[], time };
         let mut fates = Vec::new();
         sources[0].each(|row| {
-            if fates.len() % ROWS_A_LOOK == ROWS_A_LOOK - 1 && now_ns() > deadline_ns {
-                return Err(SqlError::Run("the statement took too long".to_owned()));
-            }
+            time.spend(1)?;
             let is_meant = match &self.filter {
                 Some(filter) => scope.truth(filter, &[row])? == Some(true),
                 None => true,

@@ -1,8 +1,8 @@
 //! The log and the snapshots on a disk that loses what was not synced, and fails.
 
 use super::{Client, LIMIT, NAMES};
-use crate::{Durability, Server, VoterConfig};
-use plimsoll_disk::simulated::{Forgets, Simulated};
+use crate::{Durability, Server, VoterConfig, VoterError};
+use plimsoll_disk::simulated::{Fault, Forgets, Plan, Simulated};
 use plimsoll_disk::sweep::{self, Start, Store};
 use plimsoll_serving::stop::Stop;
 use plimsoll_wire::volt::{Login, Request, Value};
@@ -229,6 +229,18 @@ fn a_clean_stop_is_kept_whatever_the_durability_and_the_disk() {
         let finding = sweep::first_finding(&Voter(durability), Forgets::Files);
         assert!(finding.is_some(), "{durability:?}: the sweep does not see a lost sync");
     }
+}
+
+#[test]
+fn a_stop_without_a_log_reports_a_snapshot_that_cannot_be_written() {
+    let disk = Simulated::new();
+    let server = Server::open_on(Arc::new(disk.clone()), config(Durability::None)).unwrap();
+    disk.plan(Plan { at: 0, fault: Fault::FullFromThen }, 0);
+    let (listener, stop) = (TcpListener::bind("127.0.0.1:0").unwrap(), Stop::new().unwrap());
+    stop.request();
+    let error = server.serve(listener, None, &stop).unwrap_err();
+    assert!(matches!(error, VoterError::Snapshot(_)), "{error:?}");
+    assert!(error.to_string().ends_with("all rows since the start are lost"), "{error}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod lying_disk;
 mod moments;
 mod statements;
 mod system;
+mod threads;
 
 use super::{Server, VoterConfig, VoterError};
 use plimsoll_serving::stop::Stop;

@@ -309,20 +309,47 @@ fn several_statements_are_done_together_or_not_at_all() {
     assert_eq!(client.vote(1_000_002_000, 1, 1), 0, "that one's vote is gone");
 }
 
+/// The answer to a statement that may take 50 ms.
+fn hurried(client: &mut Client, params: &[Value<'_>]) -> super::Answered {
+    let mut request = plimsoll_wire::volt::Request::default();
+    let form = plimsoll_wire::volt::Form { timeout_ms: Some(50), ..Default::default() };
+    request.begin("@AdHoc", &form);
+    for param in params {
+        request.param(param);
+    }
+    let mut bytes = Vec::new();
+    request.put(5, &mut bytes);
+    client.send(&bytes);
+    client.answer()
+}
+
 #[test]
 fn a_product_of_tables_that_never_ends_is_ended() {
     let server = TestServer::plain();
     let mut client = voted(&server);
     let product = "select count(*) from area_code_state a, area_code_state b, area_code_state c, \
                    area_code_state d where a.area_code + b.area_code + c.area_code = d.area_code + 1";
-    let mut request = plimsoll_wire::volt::Request::default();
-    let form = plimsoll_wire::volt::Form { timeout_ms: Some(50), ..Default::default() };
-    request.begin("@AdHoc", &form);
-    request.param(&Value::String(product));
-    let mut bytes = Vec::new();
-    request.put(5, &mut bytes);
-    client.send(&bytes);
-    let answer = client.answer();
+    let answer = hurried(&mut client, &[Value::String(product)]);
     assert!(answer.status == -2 && answer.text.contains("timeout period"), "{answer:?}");
+    assert_eq!(client.vote(9_990_000_000, 1, 1), 0, "and the partitions are free again");
+}
+
+/// Few rows, of which each takes long.
+#[test]
+fn long_texts_do_not_outlast_the_time_of_a_statement() {
+    let server = TestServer::plain();
+    let mut client = voted(&server);
+    let long = "a".repeat(1 << 20);
+    let upper = "upper(".repeat(20) + "?" + &")".repeat(20);
+    for (sql, count) in [
+        ("select count(*) from area_code_state where ? like '%b'".to_owned(), 1),
+        (format!("select count(*) from area_code_state where {upper} = 'b'"), 1),
+        ("delete from area_code_state where ? like '%b' or ? like '%c'".to_owned(), 2),
+    ] {
+        let mut params = vec![Value::String(&sql)];
+        params.extend(std::iter::repeat_n(Value::String(&long), count));
+        let answer = hurried(&mut client, &params);
+        assert!(answer.status == -2 && answer.text.contains("timeout period"), "{sql}: {answer:?}");
+    }
     assert_eq!(client.vote(9_990_000_000, 1, 1), 0, "and the partitions are free again");
 }

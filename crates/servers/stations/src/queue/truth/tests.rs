@@ -221,6 +221,22 @@ fn a_truth_that_does_not_exist_says_why() {
     let mut capped = config(1, "fixed:5ms");
     capped.station.in_flight_cap = Some(4);
     assert!(reason(&capped, 1.0, Arrivals::Poisson).contains("cap"));
+    let limited = |service, waiting_max| {
+        let mut limited = config(1, service);
+        limited.station.waiting_max = waiting_max;
+        limited
+    };
+    assert!(reason(&limited("exponential:5ms", 3), 140.0, Arrivals::Poisson).contains("waiting"));
+    assert!(reason(&limited("exponential:5ms", 3), 140.0, Arrivals::Uniform).contains("waiting"));
+    // Without a request that waits the limit changes nothing.
+    assert!(truth(&limited("fixed:5ms", 0), 140.0, Arrivals::Uniform).is_some());
+    assert!(truth(&limited("fixed:0", 0), 140.0, Arrivals::Poisson).is_some());
+    // A stall of one second has 140 that wait at its end.
+    let mut frozen = limited("fixed:0", 150);
+    frozen.station.stall = Some(Stall { length_ns: 1_000_000_000, period_ns: 5_000_000_000 });
+    assert!(reason(&frozen, 140.0, Arrivals::Poisson).contains("waiting"));
+    frozen.station.waiting_max = 500;
+    assert!(truth(&frozen, 140.0, Arrivals::Poisson).is_some());
     let mut stalled = config(1, "fixed:5ms");
     stalled.station.stall = Some(Stall { length_ns: 1, period_ns: 1_000 });
     assert!(reason(&stalled, 1.0, Arrivals::Poisson).contains("fixed:0"));
