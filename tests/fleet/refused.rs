@@ -2,7 +2,7 @@
 
 use super::{Fleet, record};
 use crate::certificates::Authority;
-use crate::process::{Ended, Place, until};
+use crate::process::{Ended, PATIENCE, Place, Running, until};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -254,6 +254,25 @@ fn credentials_and_certificates_that_do_not_hold_are_one_line_of_agent_and_coord
             assert!(ended.stderr.contains(word), "{job:?}: {}", ended.stderr);
             assert!(!ended.stderr.contains("sesame"), "a secret in {}", ended.stderr);
             assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
+        }
+    }
+}
+
+#[test]
+fn credentials_that_do_not_belong_together_name_the_variable_of_the_environment() {
+    let place = Place::new();
+    let bus = ["--bus", "nats://127.0.0.1:1"];
+    for (flags, variable) in [
+        (["--bus-nkey", "seed"], "PLIMSOLL_BUS_TOKEN"),
+        (["--bus-user", "ann"], "PLIMSOLL_BUS_PASSWORD"),
+    ] {
+        for job in [&["agent", "--name", "a"][..], &["load", "http://h/", "--agents", "1"]] {
+            let mut command = place.plimsoll([job, &bus, &flags].concat());
+            command.env("PLIMSOLL_BUS_TOKEN", "hidden-word").env_remove("PLIMSOLL_BUS_PASSWORD");
+            let ended = Running::start(command, b"").wait(PATIENCE).expect(64);
+            assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+            assert!(ended.stderr.contains(variable), "{job:?}: {}", ended.stderr);
+            assert!(!ended.stderr.contains("hidden-word"), "a secret in {}", ended.stderr);
         }
     }
 }

@@ -14,6 +14,8 @@ use thiserror::Error;
 
 /// Bytes of a piece.
 pub const PIECE: usize = 1 << 20;
+/// Bytes of the longest name of a file, on Linux.
+const NAME_MAX: usize = 255;
 
 /// A file that an agent cannot have.
 #[derive(Debug, Error)]
@@ -170,7 +172,7 @@ pub fn place_of(folder: &Path, entry: &FileEntry) -> Result<PathBuf, FileError> 
     let is_hash = entry.sha256.len() == 64 && entry.sha256.bytes().all(|b| b.is_ascii_hexdigit());
     let is_name = !matches!(entry.name.as_str(), "" | "." | "..")
         && !entry.name.contains(['/', '\0'])
-        && entry.name.len() <= 200;
+        && entry.name.len() <= NAME_MAX;
     if !is_hash || !is_name {
         return Err(FileError::Name { name: entry.name.chars().take(80).collect() });
     }
@@ -206,8 +208,8 @@ impl Incoming {
         }
         let own = place.parent().unwrap_or(folder);
         std::fs::create_dir_all(own).map_err(system(own))?;
-        // Agents of one machine may share the folder.
-        let beside = own.join(format!(".{}.{}", std::process::id(), entry.name));
+        // Agents of one machine may share the folder. The name of the file may be as long as names can be.
+        let beside = own.join(format!(".{}.part", std::process::id()));
         let file = File::create(&beside).map_err(system(&beside))?;
         Ok(Err(Self {
             entry: entry.clone(),
@@ -320,6 +322,24 @@ mod tests {
         assert!(!place_of(dir.path(), &entry).unwrap().exists());
     }
 
+    /// Agents can keep every file that a coordinator can read.
+    #[test]
+    fn a_file_with_the_longest_name_arrives() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = "q".repeat(NAME_MAX);
+        let source = dir.path().join(&name);
+        std::fs::write(&source, "/one\n").unwrap();
+        let mut outgoing = Outgoing::default();
+        assert_eq!(outgoing.add(0, &source, false).unwrap(), name);
+        let entry = outgoing.entries().remove(0);
+        let folder = dir.path().join("files");
+        let Err(mut incoming) = Incoming::begin(&folder, &entry).unwrap() else { panic!() };
+        let place = incoming.piece(0, &outgoing.piece(&entry.sha256, 0)).unwrap().unwrap();
+        let run = dir.path().join("run");
+        lay_out(&run, &[(entry, place)]).unwrap();
+        assert_eq!(std::fs::read_to_string(run.join("0").join(name)).unwrap(), "/one\n");
+    }
+
     #[test]
     fn a_name_that_leads_elsewhere_is_rejected() {
         let good = FileEntry {
@@ -330,7 +350,8 @@ mod tests {
             is_secret: false,
         };
         assert!(place_of(Path::new("/files"), &good).is_ok());
-        for name in ["..", ".", "", "a/b", "/etc/passwd", "a\0b"] {
+        let long = "q".repeat(NAME_MAX + 1);
+        for name in ["..", ".", "", "a/b", "/etc/passwd", "a\0b", long.as_str()] {
             let entry = FileEntry { name: name.to_owned(), ..good.clone() };
             assert!(place_of(Path::new("/files"), &entry).is_err(), "{name:?}");
         }

@@ -16,6 +16,9 @@ pub struct VisitResult {
     pub document_count_claimed: u64,
     /// Number that they held.
     pub document_count_received: u64,
+    /// Completed replies that did not hold as many as they announced.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inconsistent_replies: u64,
     /// Entries that came a second time and were left out.
     pub duplicates: u64,
     /// Body bytes received, uncompressed as they came.
@@ -73,6 +76,11 @@ pub struct VisitResult {
     pub trouble: Option<String>,
     /// Cells of a measurement; empty for an ordinary visit.
     pub matrix: Vec<VisitCell>,
+}
+
+/// A count that only some records have.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Most slices that are in a record by themselves.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, FromArgMatches as _};
-use plimsoll_bus::{Bounds, Bus, BusAddress, CredentialWords, Credentials};
+use plimsoll_bus::{Bounds, Bus, BusAddress, CredentialWords, Credentials, CredentialsError};
 use plimsoll_bus::{ConnectError, Nats, NatsOptions, Tls, UnixBus};
 use plimsoll_core::system_error::with_advice;
 use plimsoll_core::units::Span;
@@ -81,8 +81,9 @@ impl BusFlags {
             nkey_file: self.bus_nkey.clone(),
             creds_file: self.bus_creds.clone(),
         };
-        let credentials =
-            Credentials::choose(words, &address).map_err(|error| usage(error.to_string()))?;
+        let has_variable = self.bus_token_file.is_none() && words.token.is_some();
+        let credentials = Credentials::choose(words, &address)
+            .map_err(|error| usage(format!("{error}{}", hint(error, has_variable))))?;
         let tls = Tls {
             ca: self.bus_cacert.clone(),
             certificate: self.bus_cert.clone(),
@@ -117,6 +118,23 @@ impl BusFlags {
             usage(format!("--bus-token-file {}: {}", file.display(), with_advice(&error)))
         })?;
         Ok(Some(text.trim().to_owned()))
+    }
+}
+
+/// Returns the end of the line about wrong credentials: the variable of the environment that takes part. `has_variable`: the token
+/// comes from there.
+fn hint(error: CredentialsError, has_variable: bool) -> String {
+    match error {
+        CredentialsError::Several if has_variable => {
+            format!("; the environment variable {TOKEN} has a token: unset it, or use only that")
+        }
+        CredentialsError::Invalid if has_variable => {
+            format!("; the token is that of the environment variable {TOKEN}")
+        }
+        CredentialsError::Incomplete => {
+            format!("; the password of --bus-user is that of the environment variable {PASSWORD}")
+        }
+        CredentialsError::Several | CredentialsError::Invalid => String::new(),
     }
 }
 
@@ -216,6 +234,21 @@ mod tests {
         let words = [&["load"], words].concat();
         let matches = with_fleet(clap::Command::new("load")).try_get_matches_from(words).unwrap();
         check_fleet(&matches).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn wrong_credentials_name_the_variable_that_takes_part() {
+        for (error, has_variable, variable) in [
+            (CredentialsError::Several, true, TOKEN),
+            (CredentialsError::Invalid, true, TOKEN),
+            (CredentialsError::Incomplete, false, PASSWORD),
+        ] {
+            let hint = hint(error, has_variable);
+            assert!(hint.contains(variable), "{error:?}: {hint}");
+        }
+        for error in [CredentialsError::Several, CredentialsError::Invalid] {
+            assert_eq!(hint(error, false), "", "of a file or a URL");
+        }
     }
 
     /// Every flag that describes agents, whichever are added later.

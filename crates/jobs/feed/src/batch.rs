@@ -87,10 +87,11 @@ impl Item {
     }
 }
 
-/// Line ends may stand between the parts of JSON, but not in its strings: blanks mean the same.
+/// Replaces line ends by tabs. Between the parts of JSON, both are blanks. In its strings, both are invalid: an operation that was
+/// rejected for a line end in a string is rejected again.
 pub(super) fn one_line(text: &mut [u8]) {
     for byte in text.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
-        *byte = b' ';
+        *byte = b'\t';
     }
 }
 
@@ -240,6 +241,19 @@ mod tests {
         let target = "/document/v1/n/t/docid/x?timeout=1500ms&route=default&dryRun=true";
         assert_eq!(item.target(&bytes), target.as_bytes());
         assert_eq!(item.body(&bytes), b"");
+    }
+
+    /// A blank would make it valid, with another text.
+    #[test]
+    fn a_line_end_in_a_string_stays_invalid() {
+        for line_end in ["\n", "\r", "\\\n"] {
+            let text = format!("{{\"put\":\"id:n:t::x\",\n\"fields\":{{\"a\":\"b{line_end}c\"}}}}");
+            let (item, bytes) = one(&text, &Parameters::default());
+            let mut line = Vec::new();
+            item.write_line(&bytes, &mut line);
+            assert_eq!(memchr::memchr2_iter(b'\n', b'\r', &line).count(), 1);
+            assert!(serde_json::from_slice::<serde_json::Value>(&line).is_err(), "{line:?}");
+        }
     }
 
     #[test]

@@ -88,7 +88,8 @@ pub struct FeedArgs {
     inflight: Option<u32>,
     /// Number of connections [default: as needed]
     ///
-    /// The default is 8 with HTTP/2; with HTTP/1.1 one per operation in flight, at most 256.
+    /// The default with HTTP/2 is 8, or one per address if that is more; with HTTP/1.1 as many as --inflight, and at most 256 without
+    /// --inflight.
     #[arg(long, value_name = "N", help_heading = "Requests")]
     connections: Option<u32>,
     /// Use HTTP/1.1 even if the target supports HTTP/2

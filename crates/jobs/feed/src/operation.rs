@@ -140,6 +140,9 @@ pub fn parse(text: &[u8]) -> Result<Operation<'_>, Problem> {
     found.finish()
 }
 
+/// Kind of value of an id and of a condition, in words.
+const STRING: &str = "a string; escape control characters in it, such as \\n";
+
 /// Parts of an operation that were read so far.
 #[derive(Default)]
 struct Found<'a> {
@@ -160,7 +163,7 @@ impl<'a> Found<'a> {
             // As in Vespa's own clients and in its handler: not there.
             b"\"condition\"" | b"\"create\"" if value == b"null" => return Ok(()),
             b"\"condition\"" => {
-                let wanted = Problem::Value { key: "condition", wanted: "a string" };
+                let wanted = Problem::Value { key: "condition", wanted: STRING };
                 let text = decoded(value).ok_or(wanted)?;
                 let before = self.condition.replace((text, value));
                 return once(before.is_none(), "condition");
@@ -192,7 +195,7 @@ impl<'a> Found<'a> {
 
     fn finish(self) -> Result<Operation<'a>, Problem> {
         let kind = self.kind.ok_or(Problem::NoId)?;
-        let wanted = Problem::Value { key: kind.key(), wanted: "a string" };
+        let wanted = Problem::Value { key: kind.key(), wanted: STRING };
         let id = decoded(self.id_json).ok_or(wanted)?;
         let id = DocumentId::parse(&id).map_err(|error| Problem::Id(error.to_string()))?;
         let fields = match (kind, self.fields) {
@@ -210,10 +213,11 @@ fn once(first: bool, key: &'static str) -> Result<(), Problem> {
     if first { Ok(()) } else { Err(Problem::Twice(key)) }
 }
 
-/// The text of a JSON string; only one with escapes is copied. `None` when it is no string.
+/// The text of a JSON string; only one with escapes is copied. `None` when it is no string, or has a control character that is not
+/// escaped.
 fn decoded(json: &[u8]) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if memchr::memchr(b'\\', inner).is_none() {
+    if !inner.iter().any(|byte| *byte == b'\\' || *byte < b' ') {
         return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
     }
     serde_json::from_slice(json).ok().map(Cow::Owned)
@@ -330,6 +334,8 @@ mod tests {
             ("{\"put\":}", "a value is missing"),
             ("{\"put\":\"id:a:b::c\" \"fields\":{}}", "',' or '}' is missing"),
             ("{\"put\":\"id:a:b::c\",\"condition\":\"\\q\",\"fields\":{}}", "a string"),
+            ("{\"put\":\"id:a:b::c\nd\",\"fields\":{}}", "'put' must be a string; escape control"),
+            ("{\"remove\":\"id:a:b::c\",\"condition\":\"a\td\"}", "'condition' must be a string"),
         ] {
             let problem = parse(text.as_bytes()).unwrap_err().to_string();
             assert!(problem.contains(part), "{text}: {problem}");

@@ -34,7 +34,8 @@ pub struct Slot {
     pub stage: Stage,
     /// Time at which its turn came, ns; 0 while that is not known.
     pub first_ns: u64,
-    /// Time at which it could be sent this time, ns; 0 where the engine knows.
+    /// Its intended start this time, ns: with a rate and for the first try, that of the schedule; otherwise the time at which it
+    /// could be sent. 0 where the engine knows.
     pub due_ns: u64,
     /// Number of times that it was rejected or lost.
     pub tries: u32,
@@ -117,11 +118,14 @@ impl Slots {
         }
     }
 
-    /// Its turn has come.
+    /// Its turn has come. An intended start of the schedule stays: the wait behind others is part of the response time.
     pub fn comes_up(&mut self, number: u32, now_ns: u64) {
         self.behind -= 1;
         let slot = self.get(number);
-        (slot.stage, slot.due_ns) = (Stage::Ready, now_ns);
+        slot.stage = Stage::Ready;
+        if slot.due_ns == 0 {
+            slot.due_ns = now_ns;
+        }
         self.ready.push_back(number);
     }
 

@@ -233,7 +233,8 @@ fn expanded_by(
             continue;
         }
         out.push_str(&text[done..span.start]);
-        out.push_str(&quoted(&filled));
+        let line_ends = text[span.clone()].matches('\n').count();
+        out.push_str(&quoted(&filled, line_ends));
         done = span.end;
     }
     out.push_str(&text[done..]);
@@ -297,9 +298,10 @@ pub fn filled(text: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Result<S
     Ok(out)
 }
 
-/// A text as TOML on one line.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
+/// A text as TOML, over this many line ends: they are at its end, behind a backslash, and so not part of it.
+fn quoted(text: &str, line_ends: usize) -> String {
+    let quotes = if line_ends == 0 { "\"" } else { "\"\"\"" };
+    let mut out = quotes.to_owned();
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
@@ -307,7 +309,11 @@ fn quoted(text: &str) -> String {
             c => out.push(c),
         }
     }
-    out.push('"');
+    if line_ends > 0 {
+        out.push('\\');
+        out.extend(std::iter::repeat_n('\n', line_ends));
+    }
+    out.push_str(quotes);
     out
 }
 
@@ -382,6 +388,19 @@ mod tests {
             expanded("seed = 1\nbody = \"x${NONE}\"").unwrap_err(),
             "s.toml:2: field `body`: the environment variable NONE is not set"
         );
+    }
+
+    #[test]
+    fn an_error_behind_a_text_of_several_lines_has_its_line() {
+        let value_of = |_: &str| Some(" a\"b ".to_owned());
+        for quotes in ["\"\"\"", "'''"] {
+            let text = format!("checks = [{quotes}\nbody~\n\n${{TOKEN}}{quotes}]\nseed = 2\n");
+            let expanded = |text: &str| expanded_by(text, "s.toml", &value_of).unwrap();
+            let scenario: Scenario = read(&expanded(&text), "s.toml").unwrap();
+            assert_eq!((scenario.checks, scenario.seed), (vec!["body~\n\n a\"b ".to_owned()], 2));
+            let line = told(&expanded(&text.replace("seed", "sed")));
+            assert!(line.starts_with("s.toml:5: unknown field `sed`"), "{line}");
+        }
     }
 
     #[test]

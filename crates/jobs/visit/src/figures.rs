@@ -8,7 +8,6 @@ use plimsoll_report::figures::{Figure, Unit, cpu, errors};
 pub fn figures(record: &RunRecord) -> Option<Vec<Figure>> {
     let visit = record.job_results.visit()?;
     if !visit.matrix.is_empty() {
-        let cells = visit.matrix.iter().filter(|cell| cell.whole);
         let figure = |cell: &plimsoll_record::visit::VisitCell| {
             let form = if cell.stream { ", stream" } else { "" };
             let at_once =
@@ -16,7 +15,7 @@ pub fn figures(record: &RunRecord) -> Option<Vec<Figure>> {
             let of = format!("{} slices{form}{at_once}", cell.slices);
             Figure::new("documents", Unit::PerS, cell.documents_per_s).of(&of)
         };
-        return Some(cells.map(figure).collect());
+        return Some(visit.matrix.iter().map(figure).collect());
     }
     let mut figures = vec![Figure::new("documents", Unit::PerS, visit.documents_per_s)];
     if visit.seconds > 0.0 {
@@ -26,4 +25,28 @@ pub fn figures(record: &RunRecord) -> Option<Vec<Figure>> {
     figures.extend(errors(record));
     figures.extend(cpu(record));
     Some(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_record::visit::{VisitCell, VisitResult};
+    use plimsoll_report::samples;
+
+    /// A cell of a large corpus is cut off when its time is over.
+    #[test]
+    fn each_cell_of_a_measurement_has_a_rate() {
+        let cell = |slices, whole, documents_per_s| VisitCell {
+            slices,
+            whole,
+            documents_per_s,
+            ..VisitCell::default()
+        };
+        let matrix = vec![cell(1, true, 900.0), cell(4, false, 2500.0)];
+        let mut record = samples::good();
+        record.job_results.put(VisitResult { matrix, ..VisitResult::default() });
+        let figures = figures(&record).unwrap();
+        let rates: Vec<_> = figures.iter().map(|one| (one.of.as_str(), one.value)).collect();
+        assert_eq!(rates, [("1 slices", 900.0), ("4 slices", 2500.0)]);
+    }
 }

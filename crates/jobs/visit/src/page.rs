@@ -107,16 +107,22 @@ fn completeness(visit: &VisitResult) -> (String, Tone) {
         ("NO: nothing was read".to_owned(), Tone::Bad)
     } else if visit.slices_done == visit.slices
         && visit.document_count_claimed == visit.document_count_received
+        && visit.inconsistent_replies == 0
     {
         ("NO: everything was read, but not everything was written".to_owned(), Tone::Bad)
     } else {
-        let text = format!(
+        let mut text = format!(
             "NO: {} of {} slices ended; replies claim {} documents and hold {}",
             visit.slices_done,
             visit.slices,
             count(visit.document_count_claimed),
             count(visit.document_count_received)
         );
+        // Wrong counts can be right in sum.
+        if visit.inconsistent_replies > 0 {
+            let (wrong, all) = (count(visit.inconsistent_replies), count(visit.replies));
+            text += &format!("; the counts of {wrong} of {all} replies are wrong");
+        }
         (text, Tone::Bad)
     }
 }
@@ -209,4 +215,27 @@ fn matrix(page: &mut Page<'_>, visit: &VisitResult) {
         "first byte, receiving, between: shares of the time of the slices; no output was written",
     );
     page.blank();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_are_wrong_and_right_in_sum_are_in_the_page() {
+        let mut visit = VisitResult {
+            document_count_claimed: 400,
+            document_count_received: 400,
+            slices: 2,
+            slices_done: 2,
+            replies: 8,
+            ..VisitResult::default()
+        };
+        assert!(completeness(&visit).0.contains("not everything was written"));
+        visit.inconsistent_replies = 2;
+        let (text, _) = completeness(&visit);
+        let expected = "NO: 2 of 2 slices ended; replies claim 400 documents and hold 400; \
+                        the counts of 2 of 8 replies are wrong";
+        assert_eq!(text, expected);
+    }
 }

@@ -53,13 +53,21 @@ fn decisions(visit: &VisitResult) -> Vec<Decision> {
     let claimed = visit.document_count_claimed;
     let held =
         Cell::count(visit.document_count_received).from(&["visit", "document_count_received"]);
-    vec![
+    let mut decisions = vec![
         Decision::figure("slices that came to their end", done)
             .against(&of, visit.slices_done == visit.slices && visit.slices > 0),
         Decision::figure("documents in completed replies", held).against(
             &format!("{} claimed", count(claimed)),
             claimed == visit.document_count_received,
         ),
+    ];
+    // Wrong counts can be right in sum.
+    if visit.inconsistent_replies > 0 {
+        let wrong = Cell::count(visit.inconsistent_replies);
+        let wrong = wrong.from(&["visit", "inconsistent_replies"]);
+        decisions.push(Decision::figure("replies with a wrong count", wrong).against("0", false));
+    }
+    decisions.extend([
         Decision::figure(
             "documents written",
             Cell::count(visit.documents).from(&["visit", "documents"]),
@@ -78,7 +86,8 @@ fn decisions(visit: &VisitResult) -> Vec<Decision> {
             Cell::seconds(visit.output_limited_s).from(&["visit", "output_limited_s"]),
         ),
         Decision::figure("length", Cell::seconds(visit.seconds).from(&["visit", "seconds"])),
-    ]
+    ]);
+    decisions
 }
 
 /// Documents and bytes received, and the account of the time.
@@ -134,7 +143,10 @@ fn received(visit: &VisitResult) -> Section {
     let complete = if visit.complete {
         Part::Text(Tone::Good, "The visit is complete.".to_owned())
     } else {
-        let why = visit.trouble.as_deref().unwrap_or("not everything was read and written");
+        let why = visit.trouble.as_deref().unwrap_or(match visit.inconsistent_replies {
+            0 => "not everything was read and written",
+            _ => "some replies do not hold as many documents as they claim",
+        });
         Part::Text(Tone::Bad, format!("The visit is NOT complete: {why}."))
     };
     Section::new("visit", "Visit", note)

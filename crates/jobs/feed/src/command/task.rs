@@ -317,3 +317,24 @@ pub fn forms_of(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http1_has_a_connection_for_each_operation_in_flight() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (inflight, connections) in [(None, 256), (Some(1000), 1000)] {
+            let asked = FeedScenario {
+                targets: vec!["http://127.0.0.1:9".to_owned()],
+                files: vec![file.path().to_owned()],
+                http: "1.1".to_owned(),
+                inflight,
+                ..FeedScenario::default()
+            };
+            let task = Task::new(&asked, false).unwrap();
+            assert_eq!(task.scenario.connections, Some(connections));
+        }
+    }
+}

@@ -281,6 +281,28 @@ fn a_rate_does_not_wait_and_counts_from_when_operations_were_due() {
 }
 
 #[test]
+fn a_wait_for_an_earlier_operation_on_the_document_is_in_the_response_time() {
+    let text = input(&mut Rng::new(8), 50, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new(8, Faults::default());
+    scene.service_ns = 20 * MILLISECOND_NS;
+    let load = LoadModel::Open { rate_per_s: 1000.0, arrivals: Arrivals::Uniform };
+    scene.settings.pace = Some((load, Limits::after(1000 * SECOND_NS)));
+    let end = scene.run(&text, folder.path());
+    assert_eq!((end.tally.accepted, end.tally.requests), (50, 50));
+    // One document takes 50 operations a second: the last one, due after 49 ms, has its answer after some 1,000 ms.
+    let response = &end.totals.classes[0].response;
+    let longest_ms = response.max_ns() / MILLISECOND_NS;
+    assert!((700..1300).contains(&longest_ms), "{longest_ms} ms");
+    // Without retries, each is the time of the operation as a whole.
+    let whole = &end.tally.codes[0].whole;
+    for limit_ns in [100, 400, 700].map(|ms| ms * MILLISECOND_NS) {
+        assert_eq!(response.count_above(limit_ns), whole.count_above(limit_ns));
+    }
+    end.expect_order(8);
+}
+
+#[test]
 fn time_that_is_over_ends_a_feed_without_failures() {
     let text = input(&mut Rng::new(8), 1000, 1000);
     let folder = tempfile::tempdir().unwrap();

@@ -51,6 +51,7 @@ pub fn result(visit: &Visit, before: &VisitTotals, took: &Took, written: bool) -
         removes: totals.removes,
         document_count_claimed: totals.claimed,
         document_count_received: totals.received,
+        inconsistent_replies: totals.inconsistent,
         duplicates: totals.duplicates,
         bytes,
         id_digest: totals.digest.to_string(),
@@ -108,6 +109,19 @@ pub fn output(result: &VisitResult) -> Waiting {
     }
 }
 
+/// The reason of a visit some of whose replies did not hold as many documents as they announced. Such counts can be right in sum.
+fn wrong_counts(result: &VisitResult) -> Option<String> {
+    (result.inconsistent_replies > 0).then(|| {
+        format!(
+            "replies announced {} documents and held {}; the counts of {} of {} replies are wrong",
+            result.document_count_claimed,
+            result.document_count_received,
+            result.inconsistent_replies,
+            result.replies
+        )
+    })
+}
+
 /// Returns the verdict: valid if everything that was asked for was received and written.
 pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
     let ledger = &end.totals.ledger;
@@ -130,12 +144,7 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
             first.reason
         ));
     }
-    if result.document_count_claimed != result.document_count_received {
-        reasons.push(format!(
-            "replies announced {} documents and held {}",
-            result.document_count_claimed, result.document_count_received
-        ));
-    }
+    reasons.extend(wrong_counts(result));
     let kind = if stopped {
         VerdictKind::Partial
     } else if nothing && !result.complete {
@@ -146,4 +155,23 @@ pub fn verdict(result: &VisitResult, end: &RunEnd, stopped: bool) -> Verdict {
         VerdictKind::Valid
     };
     Verdict::new(kind, reasons)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_are_wrong_and_right_in_sum_are_a_reason() {
+        let mut result = VisitResult {
+            document_count_claimed: 400,
+            document_count_received: 400,
+            replies: 8,
+            ..VisitResult::default()
+        };
+        assert_eq!(wrong_counts(&result), None);
+        result.inconsistent_replies = 2;
+        let reason = wrong_counts(&result).unwrap();
+        assert!(reason.ends_with("the counts of 2 of 8 replies are wrong"), "{reason}");
+    }
 }

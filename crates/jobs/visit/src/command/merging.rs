@@ -102,6 +102,7 @@ fn sum(parts: Vec<Part<VisitPart>>, cpu_s: f64) -> Result<VisitResult> {
         all.removes += own.removes;
         all.document_count_claimed += own.document_count_claimed;
         all.document_count_received += own.document_count_received;
+        all.inconsistent_replies += own.inconsistent_replies;
         all.duplicates += own.duplicates;
         all.bytes += own.bytes;
         all.complete &= own.complete;
@@ -156,6 +157,7 @@ mod tests {
             documents,
             id_digest: digest.to_string(),
             complete: true,
+            inconsistent_replies: 1,
             slices: 2,
             slices_done: 2,
             seconds: 1.0 + f64::from(index),
@@ -179,6 +181,7 @@ mod tests {
         ["c", "a", "b"].iter().for_each(|id| whole.add(IdDigest::of(id)));
         assert_eq!(all.id_digest, whole.to_string());
         assert_eq!((all.documents, all.slices, all.slices_done), (4, 4, 4));
+        assert_eq!(all.inconsistent_replies, 2);
         assert_eq!((all.seconds, all.documents_per_s), (2.0, 2.0));
         assert_eq!((all.first_byte_ms.count, all.time.first_byte), (4, 1.0));
         assert_eq!(all.by_slice.iter().map(|one| one.slice).collect::<Vec<_>>(), [0, 1]);

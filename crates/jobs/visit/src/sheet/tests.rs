@@ -101,6 +101,18 @@ fn a_slice_that_did_not_finish_is_named() {
 }
 
 #[test]
+fn counts_that_are_wrong_and_right_in_sum_are_missed() {
+    let mut record = samples::good();
+    record.job_results.put(VisitResult { complete: false, inconsistent_replies: 2, ..visit() });
+    let page = page_of(&record, &Default::default(), &[FORMS]);
+    let text = samples::outline(&page, &["decide", "visit"]);
+    for part in ["replies with a wrong count | 2", "some replies do not hold as many documents"] {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+    samples::check_places(&page, &record);
+}
+
+#[test]
 fn ways_of_visiting_are_a_heat_map() {
     let cell = |slices, stream, concurrency, documents_per_s| VisitCell {
         slices,

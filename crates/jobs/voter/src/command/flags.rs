@@ -167,27 +167,21 @@ pub struct BenchFlags {
     /// In calls.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub slots: Option<u32>,
-    /// Longest wait in the queue
+    /// Longest wait in the queue [default: 10s]
     ///
     /// For the managed mode.
-    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Load")]
-    pub queue_timeout: Span,
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub queue_timeout: Option<Span>,
     /// Open model: requests per second, such as 1000 or 1k
     ///
     /// Each call is a request. Requests arrive at their own time, even if earlier ones were not answered.
     #[arg(long, value_name = "PER_S", help_heading = "Load")]
     pub rate: Option<Rate>,
-    /// Gaps between requests, uniform or poisson
+    /// Gaps between requests, uniform or poisson [default: uniform]
     ///
     /// For --rate. uniform: equal gaps; poisson: independent exponential gaps, as of many independent users.
-    #[arg(
-        long,
-        value_enum,
-        hide_possible_values = true,
-        default_value = "uniform",
-        help_heading = "Load"
-    )]
-    pub arrivals: ArrivalsFlag,
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Load")]
+    pub arrivals: Option<ArrivalsFlag>,
     /// Length of the run
     ///
     /// Without --calls, as many calls as fit are sent.
@@ -198,26 +192,22 @@ pub struct BenchFlags {
     /// A limit such as p99=10ms. plimsoll checks the load that it found.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub auto_tune: Option<Slo>,
-    /// Latency for --auto-tune: client or server
+    /// Latency for --auto-tune: client or server [default: client]
     ///
     /// client: this client's, from the intended start; server: the server's own, in whole milliseconds. PostgreSQL reports
     /// none.
-    #[arg(
-        long,
-        value_enum,
-        hide_possible_values = true,
-        default_value = "client",
-        help_heading = "Load"
-    )]
-    pub tune_by: TuneByFlag,
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Load")]
+    pub tune_by: Option<TuneByFlag>,
     /// Find the highest rate at which a limit holds
     ///
     /// With an interval and a certified rate. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Load")]
     pub seek: Vec<Slo>,
-    /// Time for the whole search
-    #[arg(long, value_name = "TIME", default_value = "5m", help_heading = "Load")]
-    pub budget: Span,
+    /// Time for the whole search [default: 5m]
+    ///
+    /// For --seek.
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub budget: Option<Span>,
 
     /// Number of contestants, 1 to 12
     ///

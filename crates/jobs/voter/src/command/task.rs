@@ -28,6 +28,10 @@ const SQL_DEPTH: u32 = 16;
 const TUNED_MAX: u32 = 3_000;
 /// Length of a tuned load where no one names one.
 const TUNED_LENGTH: Span = Span::seconds(30);
+/// Default of `--queue-timeout`.
+const QUEUE_TIMEOUT: Span = Span::seconds(10);
+/// Default of `--budget`.
+const BUDGET: Span = Span::seconds(300);
 /// Longest run by calls.
 const LONGEST: Span = Span::seconds(24 * 3600);
 
@@ -148,13 +152,13 @@ impl Task {
             Some(managed) => AdmissionModel::Managed {
                 slots: managed.slots.saturating_mul(in_all),
                 queue_max: managed.queue.unwrap_or(u32::MAX),
-                queue_timeout_ns: flags.queue_timeout.ns,
+                queue_timeout_ns: flags.queue_timeout.unwrap_or(QUEUE_TIMEOUT).ns,
             },
         };
         let tuned = matches!(shape.rhythm, Rhythm::Tuned { .. });
         let unlimited = if tuned { TUNED_LENGTH } else { LONGEST };
         let duration = match shape.rhythm {
-            Rhythm::Sought { .. } => flags.budget,
+            Rhythm::Sought { .. } => flags.budget.unwrap_or(BUDGET),
             _ => flags.duration.unwrap_or(if shape.calls.is_some() { LONGEST } else { unlimited }),
         };
         let scenario = Scenario {

@@ -138,6 +138,7 @@ impl BenchFlags {
             (None, None) if self.auto_tune.is_some() => shape.calls = None,
             (None, None) => {}
         }
+        self.check_rhythm()?;
         self.change_rhythm(shape)?;
         self.change_mode(shape)?;
         shape.limit = self.limit.or(shape.limit);
@@ -146,6 +147,21 @@ impl BenchFlags {
         }
         shape.dump_interval = self.dump_interval.unwrap_or(shape.dump_interval);
         Ok(())
+    }
+
+    /// Rejects flags of a rhythm that is not asked for: they would have no effect.
+    fn check_rhythm(&self) -> Result<()> {
+        let unused = [
+            ("--arrivals", self.arrivals.is_some(), "--rate", self.rate.is_some()),
+            ("--tune-by", self.tune_by.is_some(), "--auto-tune", self.auto_tune.is_some()),
+            ("--budget", self.budget.is_some(), "--seek", !self.seek.is_empty()),
+        ];
+        match unused.iter().find(|(_, is_given, _, has_use)| *is_given && !has_use) {
+            Some((flag, _, with, _)) => {
+                Err(usage(format!("{flag} goes with {with}; add {with}, or leave out {flag}")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn change_rhythm(&self, shape: &mut Shape) -> Result<()> {
@@ -186,8 +202,8 @@ impl BenchFlags {
         shape.delay = self.delay.or(shape.delay);
         if let Some(rate_per_s) = self.rate.map(|rate| rate.per_s) {
             let arrivals = match self.arrivals {
-                ArrivalsFlag::Uniform => Arrivals::Uniform,
-                ArrivalsFlag::Poisson => Arrivals::Poisson,
+                Some(ArrivalsFlag::Poisson) => Arrivals::Poisson,
+                Some(ArrivalsFlag::Uniform) | None => Arrivals::Uniform,
             };
             shape.rhythm = Rhythm::Open { rate_per_s, arrivals };
         } else if let Some(goal) = &self.auto_tune {
@@ -218,6 +234,9 @@ impl BenchFlags {
             }
             None if self.slots.is_some() => {
                 return Err(usage("--slots goes with --mode managed"));
+            }
+            None if self.queue_timeout.is_some() => {
+                return Err(usage("--queue-timeout goes with --mode managed"));
             }
             None => {}
         }
@@ -325,8 +344,8 @@ impl BenchFlags {
     #[must_use]
     pub const fn tuned_latency(&self) -> TunedLatency {
         match self.tune_by {
-            TuneByFlag::Client => TunedLatency::Client,
-            TuneByFlag::Server => TunedLatency::Server,
+            Some(TuneByFlag::Server) => TunedLatency::Server,
+            Some(TuneByFlag::Client) | None => TunedLatency::Client,
         }
     }
 
@@ -350,7 +369,7 @@ impl BenchFlags {
         let parts = parts_in_all(self.part()?);
         let wrong = if sql_only && !is_sql {
             "--sql, --isolation and --retries are PostgreSQL's; name a postgres:// target"
-        } else if is_sql && self.tune_by == TuneByFlag::Server {
+        } else if is_sql && self.tune_by == Some(TuneByFlag::Server) {
             "--tune-by server: PostgreSQL reports no times with its answers; leave it out"
         } else if self.connections == Some(0) {
             "--connections must be at least 1"
