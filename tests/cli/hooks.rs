@@ -142,6 +142,27 @@ fn files_are_there_for_the_run_and_copies_come_into_the_record() {
     assert!(warned.contains("'nothing*' matches no file"), "{warned}");
 }
 
+#[test]
+fn files_that_the_record_cannot_take_remain_in_the_folder_that_the_warning_names() {
+    let (place, server) = (Place::new(), Server::ok());
+    place.file("taken.log", "log");
+    // A file in the place of the folder is in the way for root too.
+    let (record, _, stderr) = run_with(
+        &place,
+        &server,
+        "[[job.hooks]]\nname = \"shell\"\noptions = { before = [\"echo said\"], \
+         after = [\"for record in runs/*; do touch $record/hooks; done\"] }\n\
+         [[job.hooks]]\nname = \"copymove\"\noptions = { is_move = true, before = [\"taken.*\"] }\n",
+    );
+    let warned = record["hooks"]["shell"]["warnings"].to_string();
+    assert!(warned.contains("files remain in"), "{warned} {stderr}");
+    let (_, named) = stderr.split_once("files remain in ").unwrap();
+    let folder = place.path().join(named.split(": ").next().unwrap());
+    let said = std::fs::read_to_string(folder.join("shell.txt")).unwrap();
+    assert!(said.starts_with("$ echo said\nsaid\n"), "{said}");
+    assert_eq!(place.read("taken.log"), "log");
+}
+
 /// CPU time of a process so far, s.
 fn cpu_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

@@ -40,9 +40,10 @@ const PREPARE_LIMIT: Duration = Duration::from_secs(900);
 /// File in the record's folder with the output of a real engine that was the target.
 const TARGET_LOG: &str = "target.log";
 
-/// A folder beside the records for what has no place of its own yet; removed at the end.
+/// A folder beside the records for what has no place of its own yet; removed at the end, unless files of hooks remain in it.
 struct Staging {
     path: PathBuf,
+    stays: bool,
 }
 
 impl Staging {
@@ -52,7 +53,7 @@ impl Staging {
         let failed = |source| RecordError::Create { path: path.clone(), source };
         std::fs::create_dir_all(path.join(FOLDER)).map_err(failed)?;
         std::fs::write(path.join("records"), "")?;
-        Ok(Self { path })
+        Ok(Self { path, stays: false })
     }
 
     fn records(&self) -> PathBuf {
@@ -78,7 +79,9 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        if !self.stays {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -99,7 +102,7 @@ impl Drop for Target {
 /// When a step before the command fails, or a process cannot be started.
 pub fn run(mut plan: Plan, data: &Path, output: &Output, forms: &[Forms]) -> Result<u8> {
     signals::stop_flag()?;
-    let staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
+    let mut staging = Staging::new(output.runs.as_deref(), &plan.job.name)?;
     if output.runs.is_none() && !plan.hooks.is_empty() {
         note("plimsoll: with --no-record the files of hooks are not kept");
     }
@@ -133,6 +136,7 @@ pub fn run(mut plan: Plan, data: &Path, output: &Output, forms: &[Forms]) -> Res
         }
         None => Ok(String::new()),
     };
+    staging.stays = hooks.remain();
     finish(&plan, end, record.as_deref(), printed, output, forms)
 }
 

@@ -6,13 +6,16 @@ use plimsoll_core::verdict::VerdictKind;
 use plimsoll_job::child::{End, follow, plimsoll, spawn_on};
 use plimsoll_record::JobResults;
 use rustix::thread::CpuSet;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Grace period for a command that is stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// End of the stderr of a command that is kept for the reason of a failure, bytes.
+const SAID_BYTES: u64 = 4096;
 
 /// A command of plimsoll whose work counts, and not its figures.
 pub struct Step<'a> {
@@ -46,24 +49,39 @@ impl Step<'_> {
             all.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
         }
         remove_earlier(record)?;
-        let mut command = plimsoll(&all)?;
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(if self.shows_progress { Stdio::inherit() } else { Stdio::piped() });
-        let mut child = spawn_on(&mut command, self.processors)?;
-        Ok(match follow(&mut child, self.limit, PATIENCE) {
+        let (end, said) = self.run(&mut plimsoll(&all)?)?;
+        Ok(match end {
             End::Exit(Some(0)) => Done::Whole,
             // "Not valid" is said of the figures; whether the work is done, the ledger says.
             End::Exit(Some(3)) if all_was_done(record) => Done::Whole,
             End::Stopped => Done::Stopped,
-            end => {
-                let mut said = String::new();
-                if let Some(mut stderr) = child.stderr.take() {
-                    let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
-                }
-                Done::Failed(format!("{end:?}"), said.trim().to_owned())
-            }
+            end => Done::Failed(format!("{end:?}"), said),
         })
     }
+
+    /// Runs a command to its end. Returns the end of its stderr too, unless that is the user's.
+    fn run(&self, command: &mut Command) -> Result<(End, String)> {
+        // A file has room for all of it. A command that fills a pipe waits until the pipe is read.
+        let said = (!self.shows_progress).then(tempfile::tempfile).transpose();
+        let said =
+            said.context("no temporary file can be created; set TMPDIR to another folder")?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(match &said {
+            Some(file) => Stdio::from(file.try_clone()?),
+            None => Stdio::inherit(),
+        });
+        let end = follow(&mut spawn_on(command, self.processors)?, self.limit, PATIENCE);
+        Ok((end, said.map_or_else(String::new, last_of)))
+    }
+}
+
+/// Returns the end of a text; of one that cannot be read, as much as can.
+fn last_of(mut text: File) -> String {
+    let length = text.metadata().map_or(0, |about| about.len());
+    let mut bytes = Vec::new();
+    let _ = text
+        .seek(SeekFrom::Start(length.saturating_sub(SAID_BYTES)))
+        .and_then(|_| text.take(SAID_BYTES).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 
 /// Removes the record of an earlier command, which would answer for one that writes none.
@@ -98,6 +116,7 @@ fn is_done(verdict: VerdictKind, results: &JobResults, books: &Ledger) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_job::child::program;
     use plimsoll_record::feed::FeedResult;
 
     #[test]
@@ -115,6 +134,17 @@ mod tests {
             assert_eq!(is_done(limited, &results, &books(10, 9)), complete);
         }
         assert!(!all_was_done(Path::new("/no/such/file")));
+    }
+
+    #[test]
+    fn a_command_with_much_output_does_not_wait_for_a_reader() {
+        let limit = Duration::from_secs(30);
+        let step = Step { arguments: &[], processors: None, limit, shows_progress: false };
+        let mut command = program("sh");
+        command.args(["-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; echo failed >&2; exit 4"]);
+        let (end, said) = step.run(&mut command).unwrap();
+        assert_eq!(end, End::Exit(Some(4)));
+        assert!(said.len() < 5000 && said.ends_with("xfailed"), "{said}");
     }
 
     #[test]

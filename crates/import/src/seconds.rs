@@ -1,7 +1,7 @@
 //! The seconds of a measurement, kept small: counts, and times as cells of three significant digits.
 //!
 //! A log can be of hours and in any order. Each second holds only the cells in use; if they become too many, neighbours are
-//! put together, so that memory is bounded.
+//! put together. So memory is bounded: a single stretch has at most 110,592 cells for each kind of a class.
 
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
@@ -10,7 +10,7 @@ use plimsoll_core::outcome::Failure;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Most cells of all seconds together, about 100 MB.
+/// Most cells of all seconds together, about 100 MB; more only in a single stretch.
 const CELLS_MAX: usize = 2_000_000;
 /// Most stretches between the first and the last request.
 const SLOTS_MAX: u64 = 10_000;
@@ -95,7 +95,8 @@ impl Seconds {
         let before = cells.len();
         *cells.entry((class, kind, cell_of(value_ns))).or_default() += many;
         self.cells += cells_grown(before, self.slots.get(&(at_ns / SECOND_NS / self.span_s)));
-        if self.cells > CELLS_MAX {
+        // A stretch without a neighbour stays as it is.
+        if self.cells > CELLS_MAX && self.slots.len() > 1 {
             self.coarsen();
         }
     }
@@ -296,6 +297,20 @@ mod tests {
         assert_eq!(ok, [2, 0, 1, 1]);
         assert_eq!(found[0].classes[0].service.count(), 2);
         assert_eq!(found[3].statuses[&200], 1);
+    }
+
+    #[test]
+    fn only_stretches_that_have_a_neighbour_are_put_together() {
+        let mut seconds = Seconds::default();
+        // More often than a length in seconds can be doubled.
+        for class in 0..100 {
+            // As if this stretch had all other cells too.
+            seconds.cells = CELLS_MAX;
+            seconds.time(SECOND_NS, class, Kind::Service, 2_000_000, 1);
+        }
+        assert_eq!(seconds.span_s(), 1);
+        seconds.time(2 * SECOND_NS, 0, Kind::Service, 2_000_000, 1);
+        assert_eq!(seconds.span_s(), 2);
     }
 
     #[test]

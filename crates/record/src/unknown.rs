@@ -108,13 +108,11 @@ fn each_at(value: &mut Value, steps: &[&str], change: &mut impl FnMut(&mut Value
 ///
 /// `None` if the value is no import.
 pub(crate) fn filled(value: &Value) -> Option<Value> {
-    let paths: Vec<String> = value
-        .pointer(LIST)?
-        .as_array()?
-        .iter()
-        .filter_map(|p| Some(p.as_str()?.to_owned()))
-        .collect();
     let mut filled = value.clone();
+    let list = filled.pointer_mut(LIST)?.as_array_mut()?;
+    list.iter_mut().for_each(of_every_class);
+    let paths: Vec<String> =
+        list.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect();
     for path in &paths {
         each_at(&mut filled, &steps(path), &mut |field| {
             if field.is_null() {
@@ -124,8 +122,10 @@ pub(crate) fn filled(value: &Value) -> Option<Value> {
     }
     // Of failures without a kind only the sum is known. In memory they are failed checks, so that the sum is right.
     let failed = value.pointer(FAILED).and_then(Value::as_u64).unwrap_or(0);
-    if value.pointer("/ledger/failed").is_some_and(Value::is_null) {
-        filled["ledger"]["failed"]["check"] = failed.into();
+    if value.pointer("/ledger/failed").is_some_and(Value::is_null)
+        && let Some(ledger) = filled.get_mut("ledger")
+    {
+        put_failed(ledger, failed);
     }
     for class in filled.get_mut("classes").and_then(Value::as_object_mut).into_iter().flatten() {
         fill_failed(value, class);
@@ -140,7 +140,23 @@ fn fill_failed(whole: &Value, (name, class): (&String, &mut Value)) {
     let has_no_kinds =
         original.is_some_and(|class| class.get("failed").is_some_and(Value::is_null));
     if let (true, Some(sent), Some(ok)) = (has_no_kinds, count("sent"), count("ok")) {
-        class["failed"]["check"] = sent.saturating_sub(ok).into();
+        put_failed(class, sent.saturating_sub(ok));
+    }
+}
+
+/// Puts failures of unknown kinds among the failed checks of a ledger or a class. If the list of unknown fields has left something
+/// else in their place, it stays, and the reader of the record reports it.
+fn put_failed(holder: &mut Value, count: u64) {
+    if let Some(kinds) = holder.get_mut("failed").and_then(Value::as_object_mut) {
+        kinds.insert("check".to_owned(), count.into());
+    }
+}
+
+/// Writes a path that names one class as that of every class, since a figure of classes is known of all of them or of none.
+fn of_every_class(path: &mut Value) {
+    let field = path.as_str().and_then(|path| path.strip_prefix("classes.")?.split_once('.'));
+    if let Some((_, field)) = field {
+        *path = format!("classes.*.{field}").into();
     }
 }
 
@@ -168,4 +184,38 @@ fn filling(path: &str) -> Value {
 
 fn empty(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_path_that_names_one_class_is_read_as_that_of_every_class() {
+        let value = json!({
+            "import": {"unknown": ["classes.web.failed", "classes.web.ok_per_s"]},
+            "classes": {
+                "web": {"sent": 5, "ok": 2, "failed": null, "ok_per_s": null},
+                "api": {"sent": 4, "ok": 4, "failed": null, "ok_per_s": null},
+            },
+        });
+        let filled = filled(&value).unwrap();
+        assert_eq!(filled["import"]["unknown"], json!(["classes.*.failed", "classes.*.ok_per_s"]));
+        let check = |class: &str| filled["classes"][class]["failed"]["check"].as_u64();
+        assert_eq!((check("web"), check("api")), (Some(3), Some(0)));
+        assert!(filled["classes"]["web"]["ok_per_s"].is_number());
+    }
+
+    #[test]
+    fn a_list_that_fits_no_record_is_an_error() {
+        for path in ["*.failed", "*.*", "*.*.failed", "classes", "classes.*", "ledger", "failed"] {
+            let value = json!({
+                "import": {"unknown": [path]},
+                "ledger": {"failed": null},
+                "classes": {"web": {"sent": 5, "ok": 2, "failed": null}},
+            });
+            assert!(crate::read(value.to_string().as_bytes()).is_err(), "{path}");
+        }
+    }
 }

@@ -187,6 +187,8 @@ pub struct Hooks {
     folder: PathBuf,
     /// True if a record holds the files.
     kept: bool,
+    /// True if the files could not be moved into the record.
+    remain: bool,
 }
 
 impl Hooks {
@@ -200,7 +202,7 @@ impl Hooks {
             Ok(Running { name, hook: build(spec)?, begun: false, warnings })
         };
         let running = specs.iter().map(running).collect::<Result<Vec<_>>>()?;
-        Ok(Self { running, folder: folder.to_owned(), kept: false })
+        Ok(Self { running, folder: folder.to_owned(), kept: false, remain: false })
     }
 
     /// Begins all, in order, or as many as begin before the user stops this process. A failure is printed on stderr
@@ -258,7 +260,7 @@ impl Hooks {
         let mut kept = BTreeMap::new();
         let place = record.join(FOLDER);
         let moved = move_all(&self.folder, &place);
-        self.kept = moved.is_ok();
+        (self.kept, self.remain) = (moved.is_ok(), moved.is_err());
         for one in &mut self.running {
             if let Err(problem) = &moved {
                 one.warn(problem.clone());
@@ -291,6 +293,12 @@ impl Hooks {
             kept.insert(name, about);
         }
         Kept(kept)
+    }
+
+    /// Returns true if the files could not be moved into the record: a warning names their folder, which must stay.
+    #[must_use]
+    pub const fn remain(&self) -> bool {
+        self.remain
     }
 }
 
@@ -331,7 +339,8 @@ fn move_all(from: &Path, to: &Path) -> Result<(), String> {
         return Ok(());
     }
     std::fs::create_dir_all(to).map_err(shown)?;
-    for entry in std::fs::read_dir(from).map_err(shown)?.flatten() {
+    for entry in std::fs::read_dir(from).map_err(shown)? {
+        let entry = entry.map_err(shown)?;
         std::fs::copy(entry.path(), to.join(entry.file_name())).map_err(shown)?;
     }
     std::fs::remove_dir_all(from).map_err(shown)

@@ -50,8 +50,12 @@ pub fn read() -> Result<Option<TlsScenario>> {
     let config: Config = serde_json::from_str(&text)
         .map_err(|error| usage(format!("-D: {shown}: {error}; see Vespa's mTLS documentation")))?;
     if config.disable_hostname_validation {
+        let (certificate, key) = (config.files.certificates, config.files.private_key);
         return Err(usage(format!(
-            "-D: {shown} turns host names off; plimsoll checks them, or nothing with --insecure"
+            "-D: {shown} disables the check of host names, which plimsoll does not support; remove disable-hostname-validation and \
+             name the host of the certificate with -A HOST, or verify nothing: -C {} -K {} --insecure instead of -D",
+            certificate.display(),
+            key.display()
         )));
     }
     Ok(Some(TlsScenario {

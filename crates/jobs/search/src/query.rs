@@ -256,13 +256,21 @@ impl Clause {
 /// value, `{{name}}`, is a word.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
-    if let Some((before, place, after)) = first_place(text) {
-        return [words(before), vec![place.to_owned()], words(after)].concat();
+    let (mut all, mut rest) = (Vec::new(), text);
+    while let Some((before, place, after)) = first_place(rest) {
+        all.extend(words_of_no_place(before));
+        all.push(place.to_owned());
+        rest = after;
     }
+    all.extend(words_of_no_place(rest));
+    all
+}
+
+/// The words of a text without a place for a row's value.
+fn words_of_no_place(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
-        .collect()
 }
 
 /// Returns the text before, in and after the first `{{name}}` or `{{{name}}}`.

@@ -51,18 +51,7 @@ impl Descriptions {
     pub fn documents(self) -> Result<Documents, CorpusError> {
         let gone = |error: std::io::Error| CorpusError::NoDebian(error.to_string());
         Ok(match self {
-            Self::AptCache => {
-                let mut child = Dump(dump().map_err(gone)?);
-                let out = child.0.stdout.take();
-                let out =
-                    out.ok_or_else(|| CorpusError::NoDebian("apt-cache prints nothing".into()))?;
-                let mut stanzas = Stanzas::new(BufReader::new(out), long_descriptions());
-                Box::new(std::iter::from_fn(move || {
-                    // The child lives as long as its output is read.
-                    let _ = &child;
-                    stanzas.next()
-                }))
-            }
+            Self::AptCache => dumped(dump().map_err(gone)?, long_descriptions())?,
             Self::DpkgStatus => {
                 let file = BufReader::new(File::open(STATUS).map_err(gone)?);
                 Box::new(Stanzas::new(file, Arc::default()))
@@ -80,6 +69,17 @@ fn dump() -> std::io::Result<Child> {
         .spawn()
 }
 
+/// Documents out of the output of a child. If it fails, the last one is an error: its output was not whole.
+fn dumped(child: Child, long: Arc<HashMap<String, String>>) -> Result<Documents, CorpusError> {
+    let mut child = Dump(child);
+    let out = child.0.stdout.take();
+    let out = out.ok_or_else(|| CorpusError::NoDebian("apt-cache prints nothing".into()))?;
+    let stanzas = Stanzas::new(BufReader::new(out), long);
+    // The child lives as long as its output is read.
+    let failure = std::iter::once_with(move || child.failure()).flatten();
+    Ok(Box::new(stanzas.chain(failure.map(Err))))
+}
+
 /// Ends a child that may still want to write.
 fn finish(child: &mut Child) {
     drop(child.stdout.take());
@@ -88,6 +88,18 @@ fn finish(child: &mut Child) {
 }
 
 struct Dump(Child);
+
+impl Dump {
+    /// Waits for the end of the child; its failure, if it failed.
+    fn failure(mut self) -> Option<CorpusError> {
+        let end = match self.0.wait() {
+            Ok(status) if status.success() => return None,
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Some(CorpusError::NoDebian(format!("apt-cache dumpavail failed before its end: {end}")))
+    }
+}
 
 impl Drop for Dump {
     fn drop(&mut self) {
@@ -229,6 +241,20 @@ mod tests {
         assert_eq!(all[0].body, "short\nlong one\n\n more\nfurther");
         assert_eq!((all[0].author.as_str(), all[0].score), ("A B", 12));
         assert_eq!((all[1].title.as_str(), all[1].category.as_str()), ("b", ""));
+    }
+
+    #[test]
+    fn a_list_whose_program_fails_ends_with_an_error() {
+        let documents = |exit: u8| {
+            let script = format!("printf 'Package: a\\nDescription: b\\n'; exit {exit}");
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::piped());
+            dumped(command.spawn().unwrap(), Arc::default()).unwrap().collect::<Vec<_>>()
+        };
+        assert!(matches!(documents(0).as_slice(), [Ok(_)]));
+        let found = documents(100);
+        let [Ok(_), Err(error)] = found.as_slice() else { panic!("no error at its end") };
+        assert!(error.to_string().contains("exit status: 100"), "{error}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! The text is read as PostgreSQL's lexer reads it, with `standard_conforming_strings` on, which sessions log in with:
 //! source is PostgreSQL's documentation, "Lexical Structure". A place outside of quotes becomes a literal of its own; one
-//! inside of quotes is escaped as those quotes want it. Where nothing can be escaped (between dollars, in comments, behind a backslash) it is
-//! an error.
+//! inside of quotes is escaped as those quotes want it. Where nothing can be escaped (between dollars, in comments, behind a backslash,
+//! in a literal with UESCAPE) it is an error.
 
 use super::Rows;
 use super::template::{TemplateError, first_place};
@@ -28,13 +28,28 @@ pub fn quoted(text: &str) -> String {
 enum Around {
     /// Nothing.
     Statement,
-    /// Quotes of this kind, which are doubled inside; with backslashes that escape or without.
-    Quotes { quote: char, escapes: bool },
+    /// Quotes of this kind, which are doubled inside, with the meaning of a backslash between them.
+    Quotes { quote: char, backslash: Backslash },
+}
+
+/// Meaning of a backslash between quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backslash {
+    /// A character like any other.
+    Plain,
+    /// `U&`: it begins a code point, or stands for itself if doubled; a quote behind it ends the literal.
+    Unicode,
+    /// `E`: it escapes any character, quotes too.
+    Escape,
 }
 
 impl Around {
     fn escapes(self) -> bool {
-        matches!(self, Around::Quotes { escapes: true, .. })
+        matches!(self, Around::Quotes { backslash: Backslash::Unicode | Backslash::Escape, .. })
+    }
+
+    fn is_unicode(self) -> bool {
+        matches!(self, Around::Quotes { backslash: Backslash::Unicode, .. })
     }
 }
 
@@ -45,6 +60,8 @@ impl Around {
 pub fn fill_sql(text: &str, rows: &Rows, row: usize) -> Result<String, TemplateError> {
     let (mut filled, mut rest) = (String::with_capacity(text.len() + 64), text);
     let mut around = Around::Statement;
+    // The first place in the present `U&` literal. Whether UESCAPE names another escape is known at its end.
+    let mut escaped = None;
     while !rest.is_empty() {
         if rest.starts_with("{{") {
             let own = first_place(rest.as_bytes(), 0, rows)?;
@@ -53,24 +70,46 @@ pub fn fill_sql(text: &str, rows: &Rows, row: usize) -> Result<String, TemplateE
                 _ if own.raw => filled.push_str(value),
                 // Brackets keep it apart from literals beside it, which it might be taken together with.
                 Around::Statement => filled.push_str(&format!("({})", quoted(value))),
-                Around::Quotes { quote, escapes } => put_inside(value, quote, escapes, &mut filled),
+                Around::Quotes { quote, .. } => {
+                    escaped = escaped.or(around.is_unicode().then_some(rest));
+                    put_inside(value, quote, around.escapes(), &mut filled);
+                }
             }
             rest = &rest[own.length..];
             continue;
         }
         let (taken, next) = match around {
             Around::Statement => outside(rest, filled.chars().next_back()),
-            Around::Quotes { quote, escapes } => inside(rest, quote, escapes),
+            Around::Quotes { quote, backslash } => inside(rest, quote, backslash),
         };
         let behind_backslash = taken == 1 && rest.starts_with("\\{{") && next.escapes();
         if let Some(at) = rest[..taken].find("{{").or(behind_backslash.then_some(1)) {
-            let text = rest[at..].chars().take(40).collect();
-            return Err(TemplateError::NotSafe { text, line: 0 });
+            return Err(not_safe(&rest[at..]));
+        }
+        if next == Around::Statement
+            && let Some(place) = escaped.take()
+            && is_uescape(&rest[taken..])
+        {
+            return Err(not_safe(place));
         }
         filled.push_str(&rest[..taken]);
         (rest, around) = (&rest[taken..], next);
     }
     Ok(filled)
+}
+
+/// The error of a place, from its text on.
+fn not_safe(text: &str) -> TemplateError {
+    TemplateError::NotSafe { text: text.chars().take(40).collect(), line: 0 }
+}
+
+/// Returns true if the next word is UESCAPE, which names the escape of the literal before it.
+fn is_uescape(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    while rest.starts_with("--") || rest.starts_with("/*") {
+        rest = rest[outside(rest, None).0..].trim_start();
+    }
+    rest.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("UESCAPE"))
 }
 
 /// A value inside of quotes.
@@ -94,29 +133,38 @@ fn outside(rest: &str, before: Option<char>) -> (usize, Around) {
     }
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let begins_word = !before.is_some_and(in_word);
-    for (prefix, quote) in [("U&'", '\''), ("U&\"", '"'), ("E'", '\'')] {
+    for (prefix, quote, backslash) in [
+        ("U&'", '\'', Backslash::Unicode),
+        ("U&\"", '"', Backslash::Unicode),
+        ("E'", '\'', Backslash::Escape),
+    ] {
         let own = rest.get(..prefix.len()).is_some_and(|own| own.eq_ignore_ascii_case(prefix));
         if begins_word && own {
-            return (prefix.len(), Around::Quotes { quote, escapes: true });
+            return (prefix.len(), Around::Quotes { quote, backslash });
         }
     }
     match rest.chars().next() {
-        Some(quote @ ('\'' | '"')) => (1, Around::Quotes { quote, escapes: false }),
+        Some(quote @ ('\'' | '"')) => (1, Around::Quotes { quote, backslash: Backslash::Plain }),
         Some('$') if begins_word => whole(dollars(rest).unwrap_or(1)),
         first => whole(first.map_or(1, char::len_utf8)),
     }
 }
 
 /// The next characters inside of quotes, bytes of them, and what is around what follows.
-fn inside(rest: &str, quote: char, escapes: bool) -> (usize, Around) {
-    let own = Around::Quotes { quote, escapes };
+fn inside(rest: &str, quote: char, backslash: Backslash) -> (usize, Around) {
+    let own = Around::Quotes { quote, backslash };
+    // A brace is nothing that needs escaping, and may begin a place.
+    let is_escaped = |next: char| match backslash {
+        Backslash::Plain => false,
+        Backslash::Unicode => next != '{' && next != quote,
+        Backslash::Escape => next != '{',
+    };
     let mut characters = rest.chars();
     let first = characters.next().unwrap_or(quote);
     let two = |next: char| (first.len_utf8() + next.len_utf8(), own);
     match characters.next() {
         Some(next) if first == quote && next == quote => two(next),
-        // A brace is nothing that needs escaping, and may begin a place.
-        Some(next) if escapes && first == '\\' && next != '{' => two(next),
+        Some(next) if first == '\\' && is_escaped(next) => two(next),
         _ if first != quote => (first.len_utf8(), own),
         // A literal goes on behind the end of a line, by the rules by which it began.
         _ => match continued(&rest[1..]).filter(|_| quote == '\'') {
@@ -202,6 +250,10 @@ mod tests {
             (r"a=E'\'{{w}}'", 0, r"a=E'\'''; DROP TABLE t; --'"),
             (r"a=E'\{x}{{w}}'", 4, r"a=E'\{x}plain'"),
             ("a=U&'{{w}}'", 1, r"a=U&'back\\slash'"),
+            // A backslash hides no quote in a U& literal, and is a character like any other if UESCAPE names another one.
+            (r"U&'\' UESCAPE '!' <> {{w}}", 4, r"U&'\' UESCAPE '!' <> ('plain')"),
+            (r"U&'x\\{{w}}' <> {{w}}", 4, r"U&'x\\plain' <> ('plain')"),
+            ("U&'!0041' UESCAPE '!' <> '{{w}}'", 6, r"U&'!0041' UESCAPE '!' <> '\'"),
             ("SELECT \"{{w}}\"", 2, "SELECT \"dou\"\"ble\""),
             ("SELECT name'{{w}}'", 1, r"SELECT name'back\slash'"),
             ("SELECT {{{w}}}", 4, "SELECT plain"),
@@ -227,6 +279,9 @@ mod tests {
             "SELECT /* {{w}} */ 1",
             "$t$ {{w}} ",
             r"E'\{{w}}'",
+            "U&'{{w}}' UESCAPE '!'",
+            "U&\"{{w}}\" -- it's\n /* ' */ uescape '!'",
+            "U&'a' -- and\n '{{w}}'UESCAPE'!'",
         ] {
             let told = fill_sql(text, &rows(WORDS), 0).unwrap_err().to_string();
             assert!(told.contains("where no value is safe"), "{text}: {told}");

@@ -27,7 +27,7 @@ pub enum TemplateError {
     },
     /// A place in SQL where no value is safe.
     #[error(
-        "'{text}' is between dollars, in a comment or after a backslash, where no value is safe; move it outside"
+        "'{text}' is between dollars, in a comment, after a backslash or in a literal with UESCAPE, where no value is safe; move it outside"
     )]
     NotSafe {
         /// Text at its beginning.

@@ -166,6 +166,8 @@ struct Loaded<'a> {
     index: String,
     /// Marks of all cells measured there.
     marks: Vec<String>,
+    /// True if the engine, in its present life, was still busy after ingesting the text.
+    busy: bool,
 }
 
 /// The mark of what was measured of an engine after its death.
@@ -312,8 +314,15 @@ impl Matrix<'_> {
     ) -> Result<()> {
         let text = self.texts[size].clone();
         let name = file_name(&format!("plimsoll-{}-{}-{shards}", text.mark, text.label));
-        let mut place =
-            Loaded { engine: index, size, shards, text: &text, index: name, marks: Vec::new() };
+        let mut place = Loaded {
+            engine: index,
+            size,
+            shards,
+            text: &text,
+            index: name,
+            marks: Vec::new(),
+            busy: false,
+        };
         if !engine.is_alive()?
             && let Err(error) = self.restart(engine)
         {
@@ -329,7 +338,7 @@ impl Matrix<'_> {
             self.withhold(&self.open_cells(index, &[size], Some(shards)), &reason)?;
         }
         for group in self.spec.groups.iter().filter(|group| group.shards == shards) {
-            self.group(engine, probe, &place, *group)?;
+            self.group(engine, probe, &mut place, *group)?;
         }
         // Half an index is of no use to anybody.
         if !self.args.keep_indexes || trouble.is_some() {
@@ -344,7 +353,7 @@ impl Matrix<'_> {
         &mut self,
         engine: &mut Engine,
         probe: &Probe,
-        place: &Loaded<'_>,
+        place: &mut Loaded<'_>,
         group: Group,
     ) -> Result<()> {
         let keys: Vec<CellKey> = self
@@ -387,7 +396,7 @@ impl Matrix<'_> {
     fn cell(
         &mut self,
         engine: &mut Engine,
-        place: &Loaded<'_>,
+        place: &mut Loaded<'_>,
         mut about: CellAbout,
     ) -> Result<()> {
         if about.on_refused == OnRefused::Withhold && about.refused.iter().any(Option::is_some) {
@@ -399,6 +408,7 @@ impl Matrix<'_> {
         loop {
             let start_ns = now_ns();
             let measured = self.measured(engine, place, &about)?;
+            place.mark_life(&mut about.marks);
             let spent_s = seconds_since(start_ns);
             if measured.iter().any(|one| one.is_cut) {
                 return self.cut_off(&about, &measured);

@@ -107,6 +107,8 @@ fn a_place_for_a_rows_value_is_a_word() {
         ["old", "{{Term}}", "and", "{{{raw}}}", "x"]
     );
     assert_eq!(words("{{open"), ["open"]);
+    // As many places as a template has, without a frame of the stack for each.
+    assert_eq!(words(&"x {{y}} ".repeat(100_000)).len(), 200_000);
     let made = parse("[[query]]\nname = \"a\"\nkind = \"fuzzy\"\ntext = \"{{Term}}\"", "q");
     let Clause::Fuzzy { word, .. } = &made.unwrap()[0].clause else { panic!() };
     assert_eq!(word, "{{Term}}");

@@ -76,7 +76,7 @@ impl Matrix<'_> {
     pub(super) fn answers(
         &mut self,
         engine: &mut Engine,
-        place: &Loaded<'_>,
+        place: &mut Loaded<'_>,
         group: Group,
     ) -> Result<Result<(Vec<Answer>, bool), String>> {
         let name = self.spec.engines[place.engine].name.clone();

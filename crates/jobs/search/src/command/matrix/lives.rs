@@ -8,8 +8,16 @@ use plimsoll_core::clock::now_ns;
 use plimsoll_job::signals::Stopped;
 use plimsoll_record::search::{BUSY, Load};
 
+impl Loaded<'_> {
+    /// Sets or removes the mark of an engine that was still busy ingesting, by the present life of the engine.
+    pub(super) fn mark_life(&self, marks: &mut Vec<String>) {
+        marks.retain(|mark| mark != BUSY);
+        marks.extend(self.busy.then(|| BUSY.to_owned()));
+    }
+}
+
 impl Matrix<'_> {
-    fn load(&mut self, engine: &Engine, place: &Loaded<'_>) -> Result<Load> {
+    fn load(&mut self, engine: &Engine, place: &mut Loaded<'_>) -> Result<Load> {
         let name = &self.spec.engines[place.engine].name;
         self.shown.doing(&format!("ingesting {} into {name}", place.text.label));
         let start_ns = now_ns();
@@ -25,6 +33,7 @@ impl Matrix<'_> {
         // Also when it is stopped: that time was none of the cells'.
         self.time.loading_s += seconds_since(start_ns);
         let load = load?;
+        place.busy = load.busy;
         self.time.waiting_s += load.searchable_s;
         self.shown.loaded(&load);
         let number = self.state.loads.len();
@@ -40,7 +49,6 @@ impl Matrix<'_> {
         place: &mut Loaded<'_>,
     ) -> Result<Option<String>> {
         let load = self.load(engine, place)?;
-        place.marks.extend(load.busy.then(|| BUSY.to_owned()));
         if load.trouble.is_none() || !self.has_died(engine, place.engine)? {
             return Ok(load.trouble);
         }
@@ -62,7 +70,7 @@ impl Matrix<'_> {
     pub(super) fn revive(
         &mut self,
         engine: &mut Engine,
-        place: &Loaded<'_>,
+        place: &mut Loaded<'_>,
     ) -> Result<Result<(), String>> {
         let words = engine.last_words();
         if let Err(error) = self.restart(engine) {
@@ -82,5 +90,38 @@ impl Matrix<'_> {
         let restarted = engine.restart();
         self.time.starting_s += seconds_since(start_ns);
         restarted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUSY, Loaded};
+    use crate::command::text::Text;
+
+    #[test]
+    fn the_cells_of_a_restarted_engine_are_marked_busy_as_its_new_life_is() {
+        let text = Text {
+            label: "64MB".to_owned(),
+            path: "text".into(),
+            documents: 1,
+            bytes: 1,
+            mark: "m".to_owned(),
+            source: None,
+        };
+        let life = |busy| Loaded {
+            engine: 0,
+            size: 0,
+            shards: 1,
+            text: &text,
+            index: "index".to_owned(),
+            marks: Vec::new(),
+            busy,
+        };
+        let mut marks = vec!["engine restarted".to_owned()];
+        life(true).mark_life(&mut marks);
+        life(true).mark_life(&mut marks);
+        assert_eq!(marks, ["engine restarted", BUSY], "a life that is busy marks its cells once");
+        life(false).mark_life(&mut marks);
+        assert_eq!(marks, ["engine restarted"], "a cell is measured again in an idle life");
     }
 }
