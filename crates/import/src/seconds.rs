@@ -1,7 +1,9 @@
 //! The seconds of a measurement, kept small: counts, and times as cells of three significant digits.
 //!
 //! A log can be of hours and in any order. Each second holds only the cells in use; if they become too many, neighbours are
-//! put together. So memory is bounded: a single stretch has at most 110,592 cells for each kind of a class.
+//! put together. A single stretch can have too many cells too: a few bytes of an encoded histogram can stand for thousands of
+//! cells, so a reader of such histograms stops then ([`Seconds::is_full`]). Single requests take more bytes in their file than
+//! here.
 
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
@@ -10,8 +12,8 @@ use plimsoll_core::outcome::Failure;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Most cells of all seconds together, about 100 MB; more only in a single stretch.
-const CELLS_MAX: usize = 2_000_000;
+/// Most cells of all seconds together, about 100 MB. A single stretch can have more: 110,592 for each kind of a class.
+pub const CELLS_MAX: usize = 2_000_000;
 /// Most stretches between the first and the last request.
 const SLOTS_MAX: u64 = 10_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -99,6 +101,12 @@ impl Seconds {
         if self.cells > CELLS_MAX && self.slots.len() > 1 {
             self.coarsen();
         }
+    }
+
+    /// Returns true if there are too many cells, and all of them are in a single stretch, which cannot be made longer.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.cells > CELLS_MAX && self.slots.len() == 1
     }
 
     /// Puts seconds together until one stretch is at least this long, s.

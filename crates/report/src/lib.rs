@@ -60,6 +60,7 @@ pub mod series;
 pub mod sheet;
 pub mod source;
 pub mod text;
+pub mod times;
 pub mod traces;
 pub mod trend;
 pub mod window;

@@ -8,8 +8,9 @@ use crate::error::ImportError;
 use crate::imported::{Basis, Class, Counts, Imported, Times, TimesOf};
 use crate::reading::{Lines, torn_note};
 use crate::samples::CLASSES_MAX;
-use crate::seconds::{Ends, Kind, Seconds};
+use crate::seconds::{CELLS_MAX, Ends, Kind, Seconds};
 use plimsoll_core::histogram::Histogram;
+use plimsoll_report::number::count;
 use std::io::BufRead;
 
 const FORM: &str =
@@ -61,6 +62,13 @@ pub fn parse(input: &mut dyn BufRead, options: &Options) -> Result<Imported, Imp
         } else {
             let read = row(line).and_then(|row| log.add(&row, options));
             match read {
+                Ok(()) if log.seconds.is_full() => {
+                    let most = count(CELLS_MAX as u64);
+                    let problem = format!(
+                        "an interval has more than {most} different times up to here; import a part of the tags at a time"
+                    );
+                    return Err(ImportError::line(lines.number, problem));
+                }
                 Ok(()) => {}
                 Err(_) if !lines.has_end => log.torn = Some(lines.number),
                 Err(problem) => return Err(ImportError::line(lines.number, problem)),

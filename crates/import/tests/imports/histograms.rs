@@ -1,6 +1,8 @@
 //! Files of HdrHistogram, written by its own Java library of three versions.
 
-use super::{bytes, import, near, near_cell};
+use super::{bytes, import, import_bytes, near, near_cell};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plimsoll_import::{Options, read};
 
 /// Three seconds of 100 times each: 1 to 100 ms, 2 to 200 ms, 3 to 300 ms.
@@ -48,6 +50,36 @@ fn the_unit_of_a_log_can_be_named() {
     let (_, log) = read(&mut file.as_slice(), None, &options).unwrap();
     near_cell(log.service.max, 300_000.0);
     assert!(log.warnings.is_empty(), "{:?}", log.warnings);
+}
+
+/// A histogram of three digits with one value in each cell from 1 to 2^63, in version 2.
+fn of_every_cell() -> String {
+    // The zigzag form of 1.
+    let counts = vec![2u8; 54 * 1024];
+    let mut bytes = 0x1c84_9313u32.to_be_bytes().to_vec();
+    for number in [counts.len() as u32, 0, 3] {
+        bytes.extend(number.to_be_bytes());
+    }
+    for number in [1, 1 << 62, 1f64.to_bits()] {
+        bytes.extend(number.to_be_bytes());
+    }
+    bytes.extend(counts);
+    STANDARD.encode(bytes)
+}
+
+#[test]
+fn a_log_with_too_many_different_times_in_one_interval_is_rejected() {
+    let histogram = of_every_cell();
+    let tags = |tags: u32| {
+        let line = |tag| format!("Tag={tag},0,1,0,{histogram}\n");
+        let log = "#[Histogram log format version 1.3]\n".to_owned();
+        import_bytes((log + &(0..tags).map(line).collect::<String>()).as_bytes())
+    };
+    let (_, few) = tags(2).unwrap();
+    assert_eq!(few.service.count, Some(2 * 54 * 1024));
+    // 37 of them have more than 2,000,000 cells; the first is in line 2.
+    let error = tags(60).unwrap_err().to_string();
+    assert!(error.starts_with("line 38: an interval has more than 2,000,000"), "{error}");
 }
 
 /// 1 to 1000 ms, printed by HdrHistogram in milliseconds.

@@ -1,10 +1,11 @@
 //! Measurements of one block: its record, the seconds that count, and what another program printed.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
 use plimsoll_record::RunRecord;
 use plimsoll_report::journal;
+use plimsoll_report::plain::printable;
 use std::path::Path;
 
 /// File of the seconds in a run record.
@@ -123,7 +124,7 @@ pub fn quantile_ms(measured: &Measured, quantile: f64) -> Option<f64> {
     Some(times.quantile_ns(wanted) as f64 / 1e6)
 }
 
-/// Decodes a histogram of a record; an empty one if it has none.
+/// Decodes a histogram of a record; an empty one if it has none. None is damaged: [`read_record`] rejects such a record.
 fn histogram(record: &RunRecord, name: &str) -> Histogram {
     let text = record.histograms.get(name);
     text.and_then(|text| Histogram::decode(text).ok()).unwrap_or_default()
@@ -157,19 +158,32 @@ pub fn totals(record: &RunRecord) -> Interval {
 /// Reads the record that a block left.
 ///
 /// # Errors
-/// When it is not there, or has another form.
+/// When it is not there, has another form, or has a damaged histogram: the others are those of a part of the requests.
 pub fn read_record(path: &Path) -> Result<RunRecord> {
     let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    plimsoll_record::read(&text).map_err(|error| anyhow::anyhow!("its record: {error}"))
+    let record = plimsoll_record::read(&text).map_err(|error| anyhow!("its record: {error}"))?;
+    for (name, encoded) in &record.histograms {
+        Histogram::decode(encoded)
+            .map_err(|error| anyhow!("its record: histograms.{}: {error}", printable(name)))?;
+    }
+    Ok(record)
 }
 
 /// Reads the seconds of a block.
 ///
 /// # Errors
-/// When the journal cannot be read.
+/// When the journal cannot be read, or a line of it is damaged: the requests of that second would be missing.
 pub fn read_seconds(folder: &Path) -> Result<Vec<Interval>> {
+    let path = folder.join(INTERVALS);
     let mut seconds = Vec::new();
-    journal::read(&folder.join(INTERVALS), |second| seconds.push(second.clone()))?;
+    let found = journal::read(&path, |second| seconds.push(second.clone()))?;
+    if found.damaged > 0 || found.torn_end {
+        bail!(
+            "{}: a line is damaged, so that a second of the block is missing; free space for temporary files, or set TMPDIR to \
+             another folder",
+            path.display()
+        );
+    }
     Ok(seconds)
 }
 
@@ -188,6 +202,7 @@ pub fn cut(seconds: &[Interval], discard_s: f64) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_core::interval::IntervalLine;
     use plimsoll_report::samples;
 
     #[test]
@@ -199,6 +214,42 @@ mod tests {
         assert!((all.seconds() - 4.0).abs() < 1e-9 && (rest.seconds() - 2.0).abs() < 1e-9);
         assert_eq!(rest.ledger.sent, seconds[2].ledger.sent + seconds[3].ledger.sent);
         assert!(cut(&seconds, 4.0).is_none() && cut(&[], 0.0).is_none());
+    }
+
+    #[test]
+    fn a_record_with_a_damaged_histogram_is_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("record.json");
+        for name in ["lag", "fuzzy/response"] {
+            let mut record = samples::good();
+            std::fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
+            assert!(read_record(&path).is_ok());
+            record.histograms.insert(name.to_owned(), "damaged".to_owned());
+            std::fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
+            let error = read_record(&path).unwrap_err().to_string();
+            let place = format!("its record: histograms.{name}: a stored histogram");
+            assert!(error.starts_with(&place), "{error}");
+        }
+    }
+
+    #[test]
+    fn seconds_of_which_a_line_is_damaged_are_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |index| {
+            let line = IntervalLine::from(&samples::second(index, 0, 10));
+            serde_json::to_string(&line).unwrap() + "\n"
+        };
+        let read = |text: String| {
+            std::fs::write(dir.path().join(INTERVALS), text).unwrap();
+            read_seconds(dir.path()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(line(0) + &line(1)).unwrap().len(), 2);
+        let whole = line(1);
+        let torn = &whole[..40];
+        for text in [line(0) + torn, line(0) + torn + "\n" + &line(2)] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("intervals.ndjson: a line is damaged"), "{error}");
+        }
     }
 
     #[test]

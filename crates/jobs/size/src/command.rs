@@ -142,6 +142,9 @@ impl Job for SizeArgs {
     const NAME: &'static str = "size";
 
     fn run(&self, _program: &Program) -> Result<u8> {
+        if self.rate.is_none() && self.headroom > 0.0 {
+            return Err(usage("--headroom is the growth of --rate; give both, or leave it out"));
+        }
         let sized = match read(&self.at, &self.records, &self.runs) {
             Err(error) if error.is::<NotValid>() => {
                 note(&format!("plimsoll: {}", one_line(&error)));

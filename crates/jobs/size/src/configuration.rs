@@ -14,6 +14,7 @@ use plimsoll_record::seek::SeekResult;
 use plimsoll_report::load::Loaded;
 use plimsoll_report::number::{significant, time};
 use plimsoll_report::series::{Column, Series};
+use plimsoll_report::times::of_all_classes;
 
 /// A limit on a percentile.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,7 +211,7 @@ impl Configuration {
         let mut lowest: Option<(f64, Histogram)> = None;
         for run in &self.runs {
             let series = Series::of_folder(&run.folder)?;
-            let response = response(run);
+            let response = response(run)?;
             let per_s = offered(run);
             let batches = batches(run, &series, &response, limit.limit_ns);
             if let Some((value, error)) = late_share(&batches) {
@@ -355,17 +356,16 @@ fn not_reached(n: f64, unit: &str, limit: &Limit, crossing: Crossing) -> anyhow:
     ))
 }
 
-/// Response times of all classes together.
-fn response(run: &Loaded) -> Histogram {
-    let mut all = Histogram::new();
-    for (name, encoded) in &run.record.histograms {
-        if name.ends_with("/response")
-            && let Ok(times) = Histogram::decode(encoded)
-        {
-            all.merge(&times);
-        }
+/// Response times of all classes together. Another tool may have given service times only, or a few percentiles.
+fn response(run: &Loaded) -> Result<Histogram> {
+    let folder = run.folder.display();
+    if !run.record.histograms.keys().any(|name| name.ends_with("/response")) {
+        return Err(usage(format!(
+            "{folder}: the record has no histogram of response times, which --slo needs; leave out --slo or this run"
+        )));
     }
-    all
+    of_all_classes(&run.record, "response")
+        .map_err(|problem| usage(format!("{folder}: {problem}; leave out this run")))
 }
 
 /// The rate that a run put on the target: what was offered, or what closed clients achieved.

@@ -144,6 +144,23 @@ fn a_matrix_of_users_reaches_a_limit_and_answers_for_more_users() {
 }
 
 #[test]
+fn a_limit_needs_the_response_times_of_every_class() {
+    let mut own = sized(1.0, JobResults::default());
+    let refused = |own: &Sized| {
+        Configuration::of(1.0, &[own], limit("p95=10ms").as_ref(), "nodes").unwrap_err().to_string()
+    };
+    let histograms = &mut own.loaded.record.histograms;
+    histograms.insert("fuzzy/response".to_owned(), "damaged".to_owned());
+    let error = refused(&own);
+    let place = "runs/1: histograms.fuzzy/response: a stored histogram cannot be decoded";
+    assert!(error.starts_with(place), "{error}");
+    // An import of service times: none of its requests is known to be in time.
+    own.loaded.record.histograms.retain(|name, _| !name.ends_with("/response"));
+    let error = refused(&own);
+    assert!(error.starts_with("runs/1: the record has no histogram of response times"), "{error}");
+}
+
+#[test]
 fn a_run_with_which_the_target_kept_up_does_not_show_its_throughput() {
     let mut own = sized(1.0, JobResults::default());
     own.loaded.record.scenario = json!({ "load": { "model": "open" } });

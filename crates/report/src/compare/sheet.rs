@@ -7,6 +7,7 @@ use crate::series::{Column, Series, Times};
 use crate::sheet::{
     Cell, Line, Lines, Part, Plot, PlotKind, Section, Sheet, Table, Tone, Values, YAxis,
 };
+use crate::times::of_all_classes;
 use plimsoll_core::histogram::Histogram;
 use plimsoll_record::RunRecord;
 
@@ -181,26 +182,23 @@ fn answer_row(table: &mut Table, row: &Row, index: usize) {
     );
 }
 
-/// The response times of all classes together.
-fn response(record: &RunRecord) -> Histogram {
-    let mut sum = Histogram::new();
-    for (name, encoded) in &record.histograms {
-        if name.ends_with("/response")
-            && let Ok(times) = Histogram::decode(encoded)
-        {
-            sum.merge(&times);
-        }
-    }
-    sum
-}
-
-/// The percentile curves, one line a run.
+/// The percentile curves, one line a run. A run whose response times are damaged has none.
 fn curve(names: &[&str], records: &[&RunRecord]) -> Option<Section> {
-    let all: Vec<Histogram> = records.iter().map(|record| response(record)).collect();
+    let note =
+        "The further right, the rarer: 99 is one request of a hundred. Successful requests only.";
+    let mut section = Section::new("curves", "Percentile curves", note);
+    let times = |(name, record): (&&str, &&RunRecord)| {
+        of_all_classes(record, "response").unwrap_or_else(|problem| {
+            let text = format!("{name} has no curve: {problem}.");
+            section.parts.push(Part::Text(Tone::Warn, text));
+            Histogram::new()
+        })
+    };
+    let all: Vec<Histogram> = names.iter().zip(records).map(times).collect();
     let known =
         || names.iter().zip(&all).zip(TONES.iter().cycle()).filter(|((_, h), _)| !h.is_empty());
     if known().count() == 0 {
-        return None;
+        return (!section.parts.is_empty()).then_some(section);
     }
     let line = |((name, times), tone): ((&&str, &Histogram), &&'static str)| {
         let (x, y) = points(times);
@@ -234,9 +232,7 @@ fn curve(names: &[&str], records: &[&RunRecord]) -> Option<Section> {
         twin,
         is_pictured: true,
     };
-    let note =
-        "The further right, the rarer: 99 is one request of a hundred. Successful requests only.";
-    Some(Section::new("curves", "Percentile curves", note).with(Part::Plot(Box::new(plot))))
+    Some(section.with(Part::Plot(Box::new(plot))))
 }
 
 /// The curve: 1 / (1 - quantile), and the time in ms.

@@ -155,6 +155,25 @@ fn three_runs_are_a_table_each_and_one_page() {
 }
 
 #[test]
+fn a_run_with_a_damaged_histogram_has_no_curve() {
+    let mut both = [record("aaaaaaaa", 10, 10.0), record("bbbbbbbb", 20, 13.0)];
+    let curves = |both: &[Loaded; 2]| {
+        let sheet = compared(both, &[], &[]).sheet(both, &vec![crate::series::Series::new(); 2]);
+        samples::outline(&sheet, &["curves"])
+    };
+    let damage = |run: &mut Loaded| {
+        run.record.histograms.insert("fuzzy/response".to_owned(), "damaged".to_owned());
+    };
+    damage(&mut both[1]);
+    let page = curves(&both);
+    assert!(page.contains("A (series-1)") && !page.contains("B (series-2)"), "{page}");
+    assert!(page.contains("B has no curve: histograms.fuzzy/response: a stored"), "{page}");
+    damage(&mut both[0]);
+    let page = curves(&both);
+    assert!(page.contains("A has no curve") && !page.contains("series"), "{page}");
+}
+
+#[test]
 fn a_comment_for_a_pull_request_has_the_answers() {
     let both = [record("aaaaaaaa", 10, 10.0), record("bbbbbbbb", 20, 13.0)];
     let comparison = compared(&both, &past(5), &["p99>+5%"]);

@@ -6,6 +6,7 @@ use crate::number::count;
 use crate::sheet::{Cell, Line, Lines, Part, Plot, PlotKind, Section, Table, Tone, Values, YAxis};
 use crate::source;
 use crate::text::samples_needed;
+use crate::times::of_all_classes;
 use plimsoll_core::histogram::{Histogram, LatencySummary};
 use plimsoll_record::import::ImportResult;
 use plimsoll_record::{PercentileInterval, RunRecord};
@@ -35,24 +36,22 @@ struct Merged {
     response: Histogram,
     service: Histogram,
     server: Histogram,
+    /// Kinds of time that are left out, since a histogram of them is damaged.
+    left_out: Vec<Part>,
 }
 
 impl Merged {
     fn of(record: &RunRecord) -> Self {
-        let empty = Histogram::new;
-        let mut own = Self { response: empty(), service: empty(), server: empty() };
-        for (name, encoded) in &record.histograms {
-            let sum = match name.rsplit_once('/') {
-                Some((_, "response")) => &mut own.response,
-                Some((_, "service")) => &mut own.service,
-                Some((_, "server")) => &mut own.server,
-                _ => continue,
-            };
-            if let Ok(times) = Histogram::decode(encoded) {
-                sum.merge(&times);
-            }
-        }
-        own
+        let mut left_out = Vec::new();
+        let times = |kind: &str| {
+            of_all_classes(record, kind).unwrap_or_else(|problem| {
+                let text = format!("The curve has no {kind} times: {problem}.");
+                left_out.push(Part::Text(Tone::Warn, text));
+                Histogram::new()
+            })
+        };
+        let [response, service, server] = ["response", "service", "server"].map(times);
+        Self { response, service, server, left_out }
     }
 }
 
@@ -107,10 +106,14 @@ pub fn summary(record: &RunRecord) -> Table {
 pub fn section(record: &RunRecord) -> Option<Section> {
     let merged = Merged::of(record);
     if merged.response.is_empty() && merged.service.is_empty() {
-        // Without the distribution there is a table, if another tool measured.
-        let import = record.job_results.import()?;
-        let section = Section::new("curve", "Times", &imported_note(import));
-        return Some(section.with(Part::Table(summary(record))));
+        // Without the distribution there is a table, if another tool measured or the distribution is damaged.
+        let import = record.job_results.import();
+        if import.is_none() && merged.left_out.is_empty() {
+            return None;
+        }
+        let note = import.map(imported_note).unwrap_or_default();
+        let section = Section::new("curve", "Times", &note).with(Part::Table(summary(record)));
+        return Some(merged.left_out.into_iter().fold(section, Section::with));
     }
     let line = |name: &str, tone: &'static str, times: &Histogram| {
         let (x, y) = points(times);
@@ -157,6 +160,7 @@ pub fn section(record: &RunRecord) -> Option<Section> {
         true => section,
         false => section.with(Part::Table(intervals(record))),
     };
+    let section = merged.left_out.into_iter().fold(section, Section::with);
     Some(section.with(Part::Plot(Box::new(plot))))
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::samples;
 use crate::series::Times;
-use crate::sheet::{Cell, Part, Plot, Section, Table, Tone};
+use crate::sheet::{Cell, Part, Plot, PlotKind, Section, Table, Tone};
 use plimsoll_core::interval::Interval;
 use plimsoll_core::verdict::VerdictKind;
 use plimsoll_record::{FailureSample, Network, Sink as _, SloResult};
@@ -322,6 +322,26 @@ fn the_servers_own_time_stands_beside_the_others() {
     let without = good();
     let latency = without.plots().find(|plot| plot.id == "latency").unwrap();
     assert!(!latency.twin.columns.iter().any(|column| column.name.contains("server")));
+}
+
+#[test]
+fn a_damaged_histogram_leaves_its_kind_of_time_out_of_the_curve() {
+    let mut record = samples::good();
+    record.histograms.insert("fuzzy/response".to_owned(), "damaged".to_owned());
+    let sheet = of(&record, &[]);
+    let plot = sheet.plots().find(|plot| plot.id == "curve").unwrap();
+    let PlotKind::Curve(lines) = &plot.kind else { panic!("{:?}", plot.kind) };
+    let labels: Vec<&str> = lines.lines.iter().map(|line| line.label.as_str()).collect();
+    assert_eq!(labels, ["service"], "a curve of the other class alone is not that of the run");
+    let text = texts(&sheet, "curve");
+    let said = "The curve has no response times: histograms.fuzzy/response: a stored histogram";
+    assert!(text.starts_with(said), "{text}");
+    record.histograms.insert("fuzzy/service".to_owned(), "damaged".to_owned());
+    let sheet = of(&record, &[]);
+    assert!(!sheet.plots().any(|plot| plot.id == "curve"));
+    assert_eq!(texts(&sheet, "curve").lines().count(), 2, "both are reported");
+    let table = first_table(sheet.section("curve").unwrap());
+    assert_eq!(table.rows[0].cells[0].shown(), "response", "the record has these figures itself");
 }
 
 #[test]
