@@ -34,6 +34,11 @@ fn wrong_words_are_one_line_that_says_what_to_write() {
         (with(&["--command"]), vec!["true"], "write {target} where it belongs"),
         (with(&["--command", "--number", "x"]), vec!["echo", "{target}"], "exactly one group"),
         (with(&["--command", "--on", "p50"]), vec!["echo", "{target}"], "metrics time and number"),
+        (
+            with(&["--command", "--number", "(x)", "--on", "time"]),
+            vec!["echo", "{target}"],
+            "--number is not among --on",
+        ),
         (vec!["--a-command", "x", "--b-command", "y"], vec!["search"], "search starts its engines"),
         (vec!["--a", "host", "--b", "host"], vec!["fbench"], "has no port"),
     ] {

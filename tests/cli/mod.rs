@@ -4,6 +4,7 @@
 mod corpus;
 mod examples;
 mod filters;
+mod flags_by_mode;
 mod help;
 mod hooks;
 mod import;

@@ -21,6 +21,9 @@ pub use run::RunArgs;
 pub use scenario::{COMMANDS as COMMANDS_OF_FILES, CommandLine, command_line};
 pub use system_check::CheckArgs;
 
+/// Folder of the files that jobs create, if no flag names another.
+const DATA: &str = ".plimsoll";
+
 /// A job; the error for a name that is neither a job's nor a file's lists the engines too.
 fn job_or_engine(name: &str) -> Result<Job> {
     if name.ends_with(".toml") || names().contains(&name) {

@@ -1,6 +1,6 @@
 //! `plimsoll install` and `plimsoll clean`: the files of jobs, and engines.
 
-use super::job_or_engine;
+use super::{DATA, job_or_engine};
 use crate::engines::Engine;
 use crate::install::{self, Installed};
 use crate::job::Job;
@@ -11,6 +11,7 @@ use clap::Args;
 use plimsoll_job::exit;
 use plimsoll_job::job::{self, Program};
 use plimsoll_job::output::print_out;
+use plimsoll_job::usage::usage;
 use std::path::{Path, PathBuf};
 
 const INSTALL_EXAMPLES: &str = "\
@@ -37,7 +38,7 @@ pub struct InstallArgs {
     #[arg(short = 'f', long)]
     force: bool,
     /// Folder of the files that jobs create
-    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
+    #[arg(long, value_name = "DIR", default_value = DATA)]
     data: PathBuf,
 }
 
@@ -57,7 +58,7 @@ pub struct CleanArgs {
     #[arg(value_name = "JOB|FILE.toml|ENGINE")]
     jobs: Vec<String>,
     /// Folder of the files that jobs create
-    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
+    #[arg(long, value_name = "DIR", default_value = DATA)]
     data: PathBuf,
 }
 
@@ -69,6 +70,16 @@ fn chosen(given: &[String]) -> Result<Vec<Job>> {
     // The one job without files of its own and without TOML.
     let of_jobs = given.iter().filter(|name| *name != QUICKSTART && Engine::find(name).is_none());
     of_jobs.map(|name| job_or_engine(name)).collect()
+}
+
+/// Rejects a folder for files where no job is named that could have some.
+fn check_data(jobs: &[Job], data: &Path) -> Result<()> {
+    match jobs.is_empty() && data != Path::new(DATA) {
+        true => Err(usage(
+            "--data is the folder of files that jobs create, and engines have another one; leave it out",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The engines that were named.
@@ -91,6 +102,7 @@ impl job::Job for InstallArgs {
 fn install(args: &InstallArgs) -> Result<u8> {
     plimsoll_job::signals::stop_flag()?;
     let jobs = chosen(&args.jobs)?;
+    check_data(&jobs, &args.data)?;
     for engine in engines(&args.jobs) {
         let result = match engine.install(args.force)? {
             Installed::Now => "installed",
@@ -139,6 +151,7 @@ impl job::Job for CleanArgs {
 /// No such job, or a folder that plimsoll has not made.
 fn clean(args: &CleanArgs) -> Result<u8> {
     let jobs = chosen(&args.jobs)?;
+    check_data(&jobs, &args.data)?;
     let result = |gone| if gone { "removed" } else { "nothing to remove" };
     for engine in engines(&args.jobs) {
         print_out(&format!("{}: {}\n", engine.name(), result(engine.clean()?)))?;

@@ -41,7 +41,7 @@ pub struct ListArgs {
     #[arg(short = 'c', long, conflicts_with = "by_scope")]
     by_component: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["by_scope", "by_component"])]
     json: bool,
 }
 

@@ -1,5 +1,6 @@
 //! `plimsoll run`: a job of the catalogue, or a scenario in a file.
 
+use super::DATA;
 use super::fleet_words::fleet_words;
 use super::scenario::{self, CommandLine};
 use crate::{
@@ -90,7 +91,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Job")]
     dry_run: bool,
     /// Folder of the files that jobs create
-    #[arg(long, value_name = "DIR", default_value = ".plimsoll", help_heading = "Job")]
+    #[arg(long, value_name = "DIR", default_value = DATA, help_heading = "Job")]
     data: PathBuf,
     /// Flags that override fields of FILE.toml
     ///
@@ -176,6 +177,7 @@ impl RunArgs {
             ("-k", !self.hooks.is_empty()),
             ("-a", self.hook_args.is_some()),
             ("--disable-hooks", self.disable_hooks),
+            ("--data", self.data != Path::new(DATA)),
         ];
         match given.iter().find(|(_, is)| *is) {
             Some((flag, _)) => Err(usage(format!("{flag}: {what}; leave it out"))),
@@ -210,7 +212,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
         && let Ok(text) = std::fs::read_to_string(path)
         && !is_job(&text)
     {
-        args.only_for_jobs("a scenario has no variables, roles or hooks")?;
+        args.only_for_jobs("a scenario has no variables, roles, hooks or files")?;
         if plimsoll_mix::is_mix(&text) {
             return mix(args, path, &text, program);
         }
@@ -223,7 +225,7 @@ fn run(args: &RunArgs, program: &Program) -> Result<u8> {
     }
     if path.is_dir() || path.extension().is_some_and(|extension| extension == "json") {
         args.no_flags(program)?;
-        args.only_for_jobs("a repeated run has no variables, roles or hooks")?;
+        args.only_for_jobs("a repeated run has no variables, roles, hooks or files")?;
         return repeat(path, &output, args.dry_run);
     }
     let job = named(&args.job)?;
@@ -278,11 +280,12 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
 }
 
 fn quickstart(args: &RunArgs, output: &Output) -> Result<u8> {
-    args.only_for_jobs("quickstart has no variables, roles or hooks")?;
-    if output.json.is_some() {
-        return Err(usage(
-            "--json: quickstart makes two records; see plimsoll report --format json",
-        ));
+    args.only_for_jobs("quickstart has no variables, roles, hooks or files")?;
+    let files = [("json", &output.json), ("junit", &output.junit), ("csv", &output.csv)];
+    if let Some((form, _)) = files.iter().find(|(_, path)| path.is_some()) {
+        return Err(usage(format!(
+            "--{form}: quickstart makes two records; see plimsoll report --format {form}"
+        )));
     }
     output.outlets.refuse("quickstart makes several runs, of which none is the result")?;
     if args.dry_run {

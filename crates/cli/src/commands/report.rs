@@ -188,6 +188,9 @@ fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
         [] => one(args, forms, &latest(&args.runs)?)?,
         [folder] if !args.all && !is_job(folder) => one(args, forms, Path::new(folder))?,
         several if several.iter().all(|name| !is_job(name)) => {
+            if args.all {
+                return Err(usage("--all is for all runs of a job; name jobs, or leave it out"));
+            }
             if args.format != Format::Benchpress {
                 return Err(usage("several folders: use --format benchpress, or name one of them"));
             }
@@ -203,14 +206,13 @@ fn run(args: &ReportArgs, forms: &[Forms]) -> Result<u8> {
     Ok(code)
 }
 
-/// Returns an error if a flag asks several runs for one answer: it would be 0 whatever they measured.
+/// Rejects flags about a single run where there are several: an exit code would be 0 whatever they measured.
 fn only_of_one(args: &ReportArgs) -> Result<()> {
-    let flag = match (args.assertions.is_empty(), args.exit_code) {
-        (false, _) => "--assert",
-        (true, true) => "--exit-code",
-        (true, false) => return Ok(()),
-    };
-    Err(usage(format!("{flag} needs a single run; name its folder")))
+    let given = [("--assert", !args.assertions.is_empty()), ("--exit-code", args.exit_code)];
+    match given.iter().find(|(_, is)| *is) {
+        Some((flag, _)) => Err(usage(format!("{flag} needs a single run; name its folder"))),
+        None => Ok(()),
+    }
 }
 
 /// The runs whose records can be read; a line on stderr for each of the others.

@@ -113,6 +113,9 @@ impl Job for RunsArgs {
 
     fn run(&self, program: &Program) -> Result<u8> {
         match &self.what {
+            Some(What::Prune(_)) if self.list.json => {
+                Err(usage("--json prints the list; leave it out with prune"))
+            }
             Some(What::Prune(args)) => prune(args, &self.runs, program),
             None => list(&self.list, &self.runs, program),
         }

@@ -4,6 +4,7 @@ use crate::flags::AbArgs;
 use crate::jobs::{Kind, check_flags, check_side, set_target};
 use crate::serving::{Served, words as served_words};
 use crate::shell_words;
+use crate::sought;
 use anyhow::{Context, Result};
 use plimsoll_core::secrets::without_address_secrets;
 use plimsoll_job::job::Program;
@@ -115,10 +116,17 @@ pub fn check(args: &AbArgs, kind: Kind) -> Result<()> {
         }
     }
     check_flags(kind, &args.words)?;
+    let in_steps = sought::limit(&args.words).is_some();
+    let check_search = |words: &[String]| match kind {
+        Kind::Seek => sought::check(words, in_steps),
+        _ => Ok(()),
+    };
+    check_search(&args.words)?;
     for one in &given {
         let words = shell_words::split(one.flags.unwrap_or_default())
             .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;
         check_flags(kind, &words)?;
+        check_search(&words)?;
         if kind != Kind::Seek {
             check_side(kind, kind.length(&args.words), &words)
                 .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;

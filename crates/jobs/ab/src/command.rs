@@ -146,10 +146,16 @@ fn named(args: &AbArgs, kind: Kind) -> Result<Vec<Metric>> {
             metrics.len()
         )));
     }
-    if metrics.iter().any(|metric| metric.name == "number") && args.number.is_none() {
-        return Err(usage("--on number needs --number, the place of the number in the output"));
+    let has_number = metrics.iter().any(|metric| metric.name == "number");
+    match (has_number, args.number.is_some()) {
+        (true, false) => {
+            Err(usage("--on number needs --number, the place of the number in the output"))
+        }
+        (false, true) => {
+            Err(usage("--number is not among --on; name number there too, or leave out --number"))
+        }
+        _ => Ok(metrics::all(metrics, kind == Kind::Command)),
     }
-    Ok(metrics::all(metrics, kind == Kind::Command))
 }
 
 fn check(args: &AbArgs, metrics: &[Metric]) -> Result<()> {

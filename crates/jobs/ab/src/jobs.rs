@@ -200,6 +200,11 @@ pub fn check_flags(kind: Kind, words: &[String]) -> anyhow::Result<()> {
     if kind == Kind::Command {
         return Ok(());
     }
+    if matches!(kind, Kind::Load | Kind::Voter) && has(words, "--slo") {
+        return Err(usage(
+            "--slo is not judged in the blocks of ab; leave it out, or use --fail-on before --",
+        ));
+    }
     match OWN.iter().find(|flag| has(words, flag)) {
         None => Ok(()),
         Some(flag @ &("--stream" | "--otlp" | "--live" | "--junit" | "--assert" | "--csv")) => {
@@ -420,6 +425,8 @@ mod tests {
         assert!(checked("load --json x").unwrap_err().contains("write it before --"));
         assert!(checked("load --stream=-").unwrap_err().contains("not supported for the blocks"));
         assert!(checked("load --rate 5").is_ok());
+        assert!(checked("load --slo p95=5ms").unwrap_err().contains("use --fail-on before --"));
+        assert!(check_flags(Kind::Seek, &words("seek --slo=p95=5ms")).is_ok());
         assert!(check_flags(Kind::Command, &words("wrk --json x")).is_ok());
         let of_side = |text: &str| check_side(Kind::Load, Length::Planned, &words(text));
         for text in ["--duration 10s", "--warmup=5s"] {

@@ -1,7 +1,9 @@
 //! The words of a search as those of a load, so that it can be followed in steps.
 
 use crate::jobs::{has, has_any, remove, value};
+use anyhow::Result;
 use plimsoll_core::slo::{ClassSlo, Slo};
+use plimsoll_job::usage::usage;
 
 /// Flags of a search that a load does not have.
 const OF_SEARCH: [&str; 7] = [
@@ -43,6 +45,26 @@ pub fn limit(words: &[String]) -> Option<Limit> {
     }
 }
 
+/// Rejects flags of a search that its blocks have no use for; `in_steps` is true if the search is followed by steps.
+///
+/// # Errors
+/// The first such flag.
+pub fn check(words: &[String], in_steps: bool) -> Result<()> {
+    let precision = ["--width", "--confidence"].into_iter().find(|flag| has(words, flag));
+    Err(usage(match precision.filter(|_| in_steps) {
+        _ if has(words, "--budget") => {
+            "--budget stands after --; write it before --, where it is for the whole comparison".to_owned()
+        }
+        _ if has(words, "--strategy") => {
+            "--strategy is not supported for the blocks of ab, whose searches are plimsoll's own; leave it out".to_owned()
+        }
+        Some(flag) => format!(
+            "{flag} is for a search, and ab follows this limit by steps; leave it out, or use --margin and --error before --"
+        ),
+        None => return Ok(()),
+    }))
+}
+
 /// The words of a search as those of a load, without rate and times.
 #[must_use]
 pub fn load_words(words: &[String], limit: Limit) -> Vec<String> {
@@ -70,6 +92,22 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn flags_that_no_block_of_a_search_uses_are_rejected() {
+        let checked = |text: &str, in_steps| {
+            check(&words(text), in_steps).map_or_else(|error| error.to_string(), |()| String::new())
+        };
+        for flag in ["--budget 1m", "--strategy=mutilate"] {
+            for in_steps in [true, false] {
+                let line = checked(&format!("seek --slo p95=5ms {flag}"), in_steps);
+                assert!(line.starts_with(&flag[..8]), "{line}");
+            }
+        }
+        assert!(checked("seek --width 3%", true).starts_with("--width is for a search"));
+        assert_eq!(checked("seek --slo mean=5ms --width 3% --confidence 99%", false), "");
+        assert_eq!(checked("seek --slo p95=5ms --start-rate 5", true), "");
     }
 
     #[test]

@@ -133,6 +133,7 @@ impl AgentArgs {
         let stop = signals::stop_flag()?;
         let own = process_number();
         let name = self.name()?;
+        self.check_role()?;
         self.check_watch()?;
         let wait = Duration::from_nanos(self.wait.ns);
         let bus: Arc<dyn Bus> = self.at.connect(&format!("plimsoll agent {name}"), wait)?;
@@ -247,12 +248,24 @@ impl AgentArgs {
         }
     }
 
+    /// Rejects flags of the other role. A folder of records is accepted for both, so that agents can share a command line.
+    fn check_role(&self) -> Result<()> {
+        let of_load =
+            [("--allow-target", !self.allow_target.is_empty()), ("--files", self.files.is_some())];
+        match (self.role, of_load.iter().find(|(_, is)| *is)) {
+            (RoleFlag::Load, _) if !self.watch.is_empty() => {
+                Err(usage("--watch belongs to an agent that watches; add --role watch"))
+            }
+            (RoleFlag::Watch, Some((flag, _))) => Err(usage(format!(
+                "{flag} belongs to an agent that sends load; leave it out with --role watch"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes sure that `--watch` names things that exist: a mistake is found when the agent is started, and not in a run. Between two
     /// runs a thing may be away.
     fn check_watch(&self) -> Result<()> {
-        if self.role == RoleFlag::Load && !self.watch.is_empty() {
-            return Err(usage("--watch belongs to an agent that watches; add --role watch"));
-        }
         match watching::check(&self.watch) {
             Err(error) if std::env::var_os(AGAIN).is_some() => {
                 note(&format!("plimsoll: {}; looked for again in the next run", one_line(&error)));

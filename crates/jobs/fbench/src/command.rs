@@ -353,7 +353,7 @@ fn run(args: &FbenchArgs) -> Result<u8> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let targets = pairs.iter().map(|a| format!("{scheme}://{}:{}/", bracketed(&a.host), a.port));
     let mut scenario = args.scenario(tls, targets.collect());
-    if let Some(named) = &named {
+    if let Some(named) = named.as_ref().filter(|named| named.tls) {
         scenario.tls.server_name = Some(named.host.clone());
     }
     check_parts(&scenario)?;

@@ -73,9 +73,6 @@ pub fn open(scenario: &Scenario) -> Result<(ShardPlan, SessionForm)> {
         return Err(usage("no target; name at least one URL, such as http://127.0.0.1:8080/"));
     }
     let urls = scenario.targets.iter().map(|t| Url::parse(t)).collect::<Result<Vec<_>>>()?;
-    if scenario.tls.server_name.is_some() && !urls.iter().any(|url| url.authority.tls) {
-        return Err(usage("--sni is given but the target is http://; write https://"));
-    }
     let tls = tls_of(scenario, &urls)?;
     let (headers, body) = (read_headers(&scenario.headers)?, body_of(scenario)?);
     let headers = with_type(headers, scenario.body_file.is_some());
@@ -274,12 +271,13 @@ pub fn http_of(scenario: &Scenario) -> Http {
 pub fn tls_of(scenario: &Scenario, urls: &[Url]) -> Result<Option<Tls>> {
     let secure = urls.iter().filter(|url| url.authority.tls).count();
     if secure == 0 {
-        let TlsScenario { ca_file, certificate_file, key_file, server_name: _, insecure } =
+        let TlsScenario { ca_file, certificate_file, key_file, server_name, insecure } =
             &scenario.tls;
         let given = [
             (ca_file.is_some(), "--cacert"),
             (certificate_file.is_some(), "--cert"),
             (key_file.is_some(), "--key"),
+            (server_name.is_some(), "--sni"),
             (*insecure, "--insecure"),
         ];
         if let Some((_, flag)) = given.iter().find(|(is_given, _)| *is_given) {

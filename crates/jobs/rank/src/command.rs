@@ -209,6 +209,7 @@ impl RankArgs {
         if self.timeout.ns == 0 {
             return Err(usage("--timeout: must be more than 0; every wait has a limit"));
         }
+        self.check_servers()?;
         let slice = self.part.slice();
         if self.target.is_empty() && has_agents() {
             let word = parts_word();
@@ -228,6 +229,24 @@ impl RankArgs {
             (program.check_ranker)(&instances::arguments(self, 0)[1..])?;
         }
         Ok(())
+    }
+
+    /// Rejects flags of servers that are started beside running ones.
+    fn check_servers(&self) -> Result<()> {
+        let given = [
+            ("--threads", self.threads.is_some()),
+            ("--cpu-threads", self.cpu_threads.is_some()),
+            ("--srv-io-threads", self.srv_io_threads.is_some()),
+            ("--icache", self.icache.is_some()),
+            ("--port", self.port != 0),
+            ("--scale", self.scale.is_some()),
+        ];
+        match given.iter().find(|(_, is)| *is).filter(|_| !self.target.is_empty()) {
+            Some((flag, _)) => Err(usage(format!(
+                "{flag} is for servers that plimsoll starts, and --target names running ones; leave out {flag} or --target"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The goal of the search, and the longest response time of each limit, ns.

@@ -153,7 +153,8 @@ pub struct SearchArgs {
     /// Arrival of the users, such as 'ramp {users} during 10s'
     ///
     /// By default all users come at once. {users} is the number of the cell; 'constant {users}/s during 1m randomized' and
-    /// other steps are described in docs/users.md. Each user sends the list --passes times and leaves.
+    /// other steps are described in docs/users.md. Each user sends the list --passes times and leaves. The steps take the place
+    /// of --duration.
     #[arg(long = "users-profile", alias = "profile", value_name = "STEPS", help_heading = "Cells")]
     profile: Option<String>,
     #[command(flatten)]
@@ -197,7 +198,7 @@ pub struct SearchArgs {
     /// Unfinished matrix to resume
     ///
     /// By default, plimsoll resumes an unfinished matrix under --runs that has the same settings.
-    #[arg(long, value_name = "DIR", help_heading = "Resume")]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_record", help_heading = "Resume")]
     resume: Option<PathBuf>,
     /// Start a new matrix even if one could be resumed
     #[arg(long, conflicts_with = "resume", help_heading = "Resume")]
@@ -207,13 +208,13 @@ pub struct SearchArgs {
     data: PathBuf,
 
     /// Print the requests for each engine, send nothing
-    #[arg(long, help_heading = "Instead of measuring")]
+    #[arg(long, conflicts_with = "print_queries", help_heading = "Instead of measuring")]
     show: bool,
     /// Print the list of queries as TOML
     #[arg(long, help_heading = "Instead of measuring")]
     print_queries: bool,
     /// Import a printed table (Markdown) as a run record
-    #[arg(long, value_name = "FILE.md", help_heading = "Instead of measuring")]
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = import::OF_A_MATRIX, help_heading = "Instead of measuring")]
     import: Option<PathBuf>,
 
     #[command(flatten)]

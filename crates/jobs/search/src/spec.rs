@@ -202,6 +202,12 @@ impl MatrixSpec {
                 )));
             }
         }
+        let is_http = |one: &EngineSpec| one.dialect != Dialect::Postgresql;
+        if !self.headers.is_empty() && !self.engines.iter().any(is_http) {
+            return Err(SearchError::new(
+                "headers: no engine of this matrix is asked over HTTP; leave them out",
+            ));
+        }
         let postgresql = self.engines.iter().any(|one| one.dialect == Dialect::Postgresql);
         let other = |check: &&String| !check.starts_with("hits") && !check.starts_with("time");
         if let (true, Some(check)) = (postgresql, self.checks.iter().find(other)) {

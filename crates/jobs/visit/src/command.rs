@@ -220,9 +220,9 @@ pub struct VisitArgs {
     /// plimsoll measures combinations of slices, streaming and concurrency for some seconds each.
     #[arg(long, conflicts_with_all = ["out", "out_dir", "resume"], help_heading = "Documents")]
     measure: bool,
-    /// Time for each combination of --measure
-    #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Documents")]
-    measure_for: Span,
+    /// Time for each combination of --measure [default: 3s]
+    #[arg(long, value_name = "TIME", help_heading = "Documents")]
+    measure_for: Option<Span>,
 
     #[command(flatten)]
     tls: TlsFlags,
@@ -243,6 +243,9 @@ impl VisitArgs {
         let timeout_s = self.request_timeout.ns.div_ceil(1_000_000_000);
         if timeout_s == 0 || timeout_s > 86_400 {
             return Err(usage("--request-timeout: use a time from 1s to 24h"));
+        }
+        if self.measure_for.is_some() && !self.measure {
+            return Err(usage("--measure-for goes with --measure; add --measure, or leave it out"));
         }
         if [self.concurrency, self.wanted].contains(&Some(0)) {
             return Err(usage("--concurrency and --wanted: use at least 1"));

@@ -79,17 +79,11 @@ pub struct QueueArgs {
     /// In requests per second. Queueing theory predicts them.
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
-    /// Arrivals for --rate, uniform or poisson
+    /// Arrivals for --rate, uniform or poisson [default: poisson]
     ///
     /// uniform: equal gaps; poisson: independent exponential gaps.
-    #[arg(
-        long,
-        value_enum,
-        hide_possible_values = true,
-        value_name = "KIND",
-        default_value = "poisson"
-    )]
-    arrivals: ArrivalsFlag,
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "KIND")]
+    arrivals: Option<ArrivalsFlag>,
     /// Time to poll before a reply is due
     ///
     /// Polling instead of sleeping keeps the wake-up out of the service time; 0s saves CPU.
@@ -141,13 +135,16 @@ pub fn serve_queue(args: &QueueArgs) -> Result<u8> {
         ..QueueConfig::default()
     };
     config.validate().map_err(|error| usage(error.to_string()))?;
+    if args.rate.is_none() && args.arrivals.is_some() {
+        return Err(usage("--arrivals goes with --rate; add --rate, or leave out --arrivals"));
+    }
     if let Some(rate) = args.rate {
         if !(rate.is_finite() && rate > 0.0) {
             return Err(usage(format!("--rate {rate}: write a number above 0, such as 600")));
         }
         let arrivals = match args.arrivals {
-            ArrivalsFlag::Poisson => Arrivals::Poisson,
-            ArrivalsFlag::Uniform => Arrivals::Uniform,
+            Some(ArrivalsFlag::Poisson) | None => Arrivals::Poisson,
+            Some(ArrivalsFlag::Uniform) => Arrivals::Uniform,
         };
         print_out(&truth_text(&config, rate, arrivals))?;
     }

@@ -45,6 +45,7 @@ impl Source {
                 }
                 let mut source = SourceFile::open_any(path)?;
                 if is_ndjson(&mut source)? {
+                    check_of_lines(scenario)?;
                     ndjson(source, (urls, forms), &mut classes, &mut search)?
                 } else {
                     records(scenario, source, (urls, forms), &mut classes, &mut search)?
@@ -151,6 +152,19 @@ fn is_ndjson(source: &mut SourceFile) -> Result<bool> {
     // A first line that cannot be read is reported when the whole file is read.
     Ok(matches!(reader.next_record(&mut record), Ok(true))
         && record.target.trim_ascii_start().starts_with(b"{"))
+}
+
+/// Rejects what each line of NDJSON says for itself.
+fn check_of_lines(scenario: &Scenario) -> Result<()> {
+    let has_body = scenario.body.is_some() || scenario.body_file.is_some();
+    let given =
+        [("--method", scenario.method.is_some()), ("--body", has_body), ("--post", scenario.post)];
+    match given.iter().find(|(_, is)| *is) {
+        Some((flag, _)) => Err(usage(format!(
+            "{flag}: each line of NDJSON has its own method and body; write them there, and leave {flag} out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn ndjson(

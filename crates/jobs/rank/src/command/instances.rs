@@ -33,7 +33,9 @@ impl Instances {
     pub fn start(args: &RankArgs) -> Result<Self> {
         if !args.target.is_empty() {
             if args.instances.is_some() {
-                return Err(usage("-n starts servers and --target names running ones; give one"));
+                return Err(usage(
+                    "-n (--instances) starts servers and --target names running ones; give one",
+                ));
             }
             if let Some(url) = args.target.iter().find(|url| !url.starts_with("rank://")) {
                 return Err(usage(format!("--target '{url}': write rank://HOST:PORT")));

@@ -19,6 +19,45 @@ use std::path::Path;
 /// Timeout of requests if the flags have none: the usual limit of the tools that print such tables.
 const TIMEOUT: Span = Span::seconds(60);
 
+/// Arguments of a matrix that is measured: a printed table has no use for them.
+pub const OF_A_MATRIX: [&str; 35] = [
+    "file",
+    "engine",
+    "corpus",
+    "sizes",
+    "shards",
+    "distance",
+    "groups",
+    "users",
+    "queries",
+    "hits",
+    "order",
+    "duration",
+    "warmup",
+    "passes",
+    "repeat",
+    "think",
+    "pace",
+    "profile",
+    "rows",
+    "rows_order",
+    "rows_per",
+    "check",
+    "assertions",
+    "skip_refused",
+    "header",
+    "seed",
+    "loaders",
+    "keep_indexes",
+    "resume",
+    "fresh",
+    "data",
+    "show",
+    "print_queries",
+    "watch",
+    "part",
+];
+
 /// Reads the table, keeps the record and prints it.
 ///
 /// # Errors

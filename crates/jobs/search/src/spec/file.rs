@@ -149,13 +149,14 @@ pub fn read_foreign(text: &str, path: &Path) -> Result<MatrixFile, SearchError> 
 }
 
 /// Fields that a message is about, by the word that it begins with.
-const ABOUT: [(&str, &[&str]); 6] = [
+const ABOUT: [(&str, &[&str]); 7] = [
     ("distance", &["distance", "distances", "groups"]),
     ("shards", &["shards", "groups"]),
     ("profile", &["users_profile", "users-profile", "profile"]),
     ("assertion", &["assertions", "assert"]),
     ("check", &["checks", "check"]),
     ("hits", &["query_hits", "query-hits", "hits"]),
+    ("headers", &["headers", "header"]),
 ];
 
 /// A message about a matrix with file and line, and the field where there is one.

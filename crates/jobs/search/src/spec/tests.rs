@@ -88,6 +88,7 @@ fn what_is_wrong_is_told_in_one_line() {
         ("engines = [\"index\"]\nassertions = [\"p95 small\"]", "is not an assertion"),
         ("engines = [\"index\"]\nthink = \"long\"", "is not a think time"),
         ("engines = [\"postgresql\"]\nchecks = [\"/a=1\"]", "PostgreSQL has none"),
+        ("engines = [\"postgresql\"]\nheaders = [\"A: b\"]", "headers: no engine of this matrix"),
         ("users = 5", "m.toml:1"),
         ("engines = [\"index\"]\nuser = [5]", "m.toml:2"),
     ] {

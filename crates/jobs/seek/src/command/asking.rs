@@ -117,7 +117,7 @@ fn check_votes(args: &SeekArgs, scenario: &Scenario) -> Result<()> {
     } else if scenario.order != plain.order || scenario.rows.is_some() || scenario.post {
         "votes are drawn by the seed; leave --order, --rows and --post out"
     } else if scenario.method.is_some() || !scenario.headers.is_empty() || scenario.http2 {
-        "votes have no --method, --header or --http2; leave them out"
+        "votes have no --method, --sql-mode, --header or --http2; leave them out"
     } else if !scenario.classes.is_empty()
         || !scenario.checks.is_empty()
         || scenario.hits != plain.hits

@@ -93,6 +93,8 @@ fn check(scenario: &Scenario, accept: &[u16], votes: bool) -> Result<()> {
     {
         "--feed has the classes put, update and remove, and checks each answer as plimsoll feed does; leave --class, \
          --check and --hits out"
+    } else if scenario.server_time.is_some() || scenario.traceparent.is_some() {
+        "operations of --feed have no --server-time and no --traceparent; leave them out"
     } else if accept.iter().any(|status| !ACCEPTED.contains(status)) {
         "--accept: only 404 (no such document or type) and 412 (condition not met) can be accepted"
     } else {

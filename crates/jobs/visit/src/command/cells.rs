@@ -19,6 +19,9 @@ use plimsoll_workloads::http::Troubles;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Default of `--measure-for`.
+const MEASURE_FOR: Span = Span::seconds(3);
+
 /// Measures one way of visiting for the time `length`.
 fn cell(
     task: &Task,
@@ -93,7 +96,8 @@ pub fn measure(task: &mut Task, args: &VisitArgs, output: &Output) -> Result<u8>
         let mut result = VisitResult::default();
         let mut all: Option<RunEnd> = None;
         for form in &forms {
-            let (cell, end, visit) = cell(task, form, args.measure_for, keeping.sink)?;
+            let (cell, end, visit) =
+                cell(task, form, args.measure_for.unwrap_or(MEASURE_FOR), keeping.sink)?;
             result.matrix.push(cell);
             result.trouble = result.trouble.take().or(visit.trouble());
             match &mut all {
