@@ -108,7 +108,7 @@ seek-table: build bench-tools
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only lines,program-lines --rounds 10 --seconds 120 --write $(CURDIR)/docs/seek.md
 
 # Comparisons of equal sides, of a planted difference and of a limited generator on real sockets, one after the other: three hours on
-# a machine that nobody else uses. ROW=ab-queue, ab-nginx, ab-slower or ab-limited makes one of them, with BUDGET_S seconds for each
+# a machine that does nothing else. ROW=ab-queue, ab-nginx, ab-slower or ab-limited makes one of them, with BUDGET_S seconds for each
 # comparison. Writes into docs/ab.md.
 ab-sockets: ROW ?= ab-queue,ab-nginx,ab-slower,ab-limited
 ab-sockets: build bench-tools
@@ -129,7 +129,7 @@ dist-check:
 	$(CARGO) run --release --locked --package plimsoll-dist -- check $(if $(TARGET),--target $(TARGET)) $(if $(ONLY),--only $(ONLY))
 
 # CPU time of each operation, of the release's binary beside `cargo build --release`, in turn; fails if a row is worse. About ten
-# minutes on a machine that nobody else uses. LINKED=static takes the binary of the container image.
+# minutes on a machine that does nothing else. LINKED=static takes the binary of the container image.
 dist-against: build
 	@./.ci/tools pg_createcluster:postgresql
 	$(CARGO) bench --locked --package plimsoll --bench peers -- --only against --gate \
@@ -137,7 +137,7 @@ dist-against: build
 		--plimsoll $(CURDIR)/target/dist-build/$(or $(LINKED),shared)/$(or $(TARGET),x86_64-unknown-linux-gnu)/dist/plimsoll
 
 # What plimsoll says about itself while one thing is wrong, on real sockets and in virtual time; about twelve minutes on a
-# machine that nobody else uses. Writes its table into docs/verdicts.md. As root also quotas, few ports, and disks.
+# machine that does nothing else. Writes its table into docs/verdicts.md. As root also quotas, few ports, and disks.
 sabotage: build
 	$(CARGO) run --release --locked --package plimsoll-sabotage -- all --page docs/verdicts.md
 
@@ -188,7 +188,7 @@ disk:
 	$(CARGO) run --release --locked --package plimsoll-disk --example page -- $(DISK_ROWS) docs/reliability.md $(PLIMSOLL_DISK_SEEDS)
 
 # What plimsoll says about itself on a loaded machine: busy neighbours, quotas, stolen time, stepped and suspended clocks, each
-# judged by an observer of arrivals; about six minutes on a machine that nobody else uses. Writes its table into
+# judged by an observer of arrivals; about six minutes on a machine that does nothing else. Writes its table into
 # docs/reliability.md. As root also quotas and frozen processes.
 loaded: build
 	@./.ci/tools cc:gcc
@@ -204,13 +204,13 @@ soak: build
 slow-clients: build
 	$(CARGO) run --release --locked --package plimsoll-sabotage -- slow --clients $(or $(CLIENTS),10000) --page docs/reliability.md
 
-# Samples with figures in README.md and docs/, printed anew by the release build, with date and machine. The tests execute the same
-# commands and compare all but the figures (tests/docs). About ten minutes on a machine that nobody else uses.
+# Samples with figures in README.md and docs/, printed again by the release build, with date and machine. The tests execute the same
+# commands and compare all but the figures (tests/docs). About ten minutes on a machine that does nothing else.
 figures: export PLIMSOLL_FIGURES = $(CURDIR)/$(BIN)
 figures: build test-tools
 	$(CARGO) test --locked --package plimsoll --test all -- docs:: --test-threads 1
 
-# Writes the expected outputs of golden tests anew, for a look at the difference.
+# Writes the expected outputs of golden tests again, for a look at the difference.
 golden:
 	INSTA_UPDATE=always $(CARGO) test --locked --workspace
 
@@ -221,8 +221,9 @@ schema:
 clean:
 	$(CARGO) clean
 
-# Also the clients of Vespa, Elasticsearch, OpenSearch and VoltDB, pinned, into target/clients. The tests install real engines
-# themselves, into target/engines: their jars come over the network once. Real documents come from what apt knows.
+# Also the clients of Vespa, Elasticsearch, OpenSearch and VoltDB, a Prometheus, a nats-server and linters, pinned, into
+# target/clients. The tests install real engines themselves, into target/engines: their jars come over the network once. Real
+# documents come from the descriptions of packages that apt knows.
 test-tools:
 	@./.ci/tools $(TEST_TOOLS)
 	@./.ci/packages

@@ -92,7 +92,8 @@ pub struct RunRecord {
     /// Words of the command line that made the run, secrets left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, and `CLASS/response|service|failed|server`.
+    /// Encoded histograms (HdrHistogram V2, deflated, base64): `lag`, `CLASS/response|service|failed|server`, and unless empty
+    /// `receive-lag`, `send`, `starved`, `connection-wait` and `unserved`.
     pub histograms: BTreeMap<String, String>,
     /// Results of jobs, each a section of its own.
     #[serde(flatten)]
@@ -225,7 +226,7 @@ pub struct Latencies {
 pub struct Generator {
     /// Lag of sent requests.
     pub lag_ms: LatencySummary,
-    /// CPU time of this process in the run, s.
+    /// CPU time of the worker threads in the measured stretch, and of the thread that writes the journal, s.
     pub cpu_s: f64,
     /// CPU time by requests that ended, us.
     pub cpu_us_per_request: f64,

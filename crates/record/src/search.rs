@@ -40,7 +40,7 @@ pub struct SearchResult {
     pub loads: Vec<Load>,
     /// Results of probing each engine's edit distances.
     pub probes: Vec<Probe>,
-    /// Answers of each engine to each query, before ingesting.
+    /// Answers of each engine to each query, which is sent once before the cells of its table.
     pub answers: Vec<Answer>,
     /// Queries to which engines gave different answers.
     pub disagreements: Vec<Disagreement>,
