@@ -16,7 +16,8 @@ const SHORT: usize = 12;
 const PACKAGED: &str = ".cargo_vcs_info.json";
 const ARCHIVED: &str = ".archive";
 /// Crates that are in no program, by the names of their folders.
-const NOT_SHIPPED: [&str; 4] = ["dist", "probe", "sabotage", "zoo"];
+const NOT_SHIPPED: [&str; 7] =
+    ["dist", "fuzzing", "hostile", "probe", "sabotage", "simulate", "zoo"];
 /// Parts of a crate that are in no program.
 const NOT_BUILT: [&str; 5] = ["tests", "benches", "examples", "README.md", "target"];
 

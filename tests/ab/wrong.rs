@@ -39,6 +39,13 @@ fn wrong_words_are_one_line_that_says_what_to_write() {
             vec!["echo", "{target}"],
             "--number is not among --on",
         ),
+        (
+            [&with(&["--a-flags", "--slo p95=10ms"])[..], &["--b-flags", "--slo p95=100ms"]]
+                .concat(),
+            vec!["seek"],
+            "--slo must be the same for A and B",
+        ),
+        (with(&["--b-flags", "--feed ops.json"]), vec!["seek"], "--feed must be the same"),
         (vec!["--a-command", "x", "--b-command", "y"], vec!["search"], "search starts its engines"),
         (vec!["--a", "host", "--b", "host"], vec!["fbench"], "has no port"),
     ] {

@@ -2,6 +2,7 @@
 
 use crate::process::{Ended, Place};
 use crate::server::Server;
+use plimsoll_core::scenario::Scenario;
 use serde_json::Value;
 
 /// One line on stderr that holds `word`; nothing on stdout; exit code 64.
@@ -43,6 +44,15 @@ fn wrong_jobs_and_inputs_are_one_line_before_any_load() {
         with("prepare = [[\"load\", \"{target_url}\", \"--durration\", \"1s\"]]\ncommand = [\"list\"]\n\
               [job.target]\nserve = [\"null\"]"),
     );
+    for (name, body) in [("address.json", "x"), ("body.json", "password=***")] {
+        let token = if name == "address.json" { "***" } else { "x" };
+        let scenario = Scenario {
+            targets: vec![format!("http://127.0.0.1:1/?token={token}")],
+            body: Some(body.to_owned()),
+            ..Scenario::default()
+        };
+        place.file(name, serde_json::to_string(&scenario).unwrap());
+    }
     place.file("scenario.toml", "targets = [\"http://127.0.0.1:1/\"]\n");
     let auto = "feedsim_autoscale";
     for (args, word) in [
@@ -77,6 +87,8 @@ fn wrong_jobs_and_inputs_are_one_line_before_any_load() {
         (&["run", "mine.toml", "-i", &url, "-i", "rat=5"], "did you mean 'rate'?"),
         (&["run", "mine.toml", "-i", &url, "--json", "no/such/x.json"], "--json"),
         (&["run", "quickstart", "-k", "perf"], "-k"),
+        (&["run", "address.json"], "'http://127.0.0.1:1/?token=***': records keep no secrets"),
+        (&["run", "body.json"], "'password=***': records keep no secrets"),
         (&["report", "feedsim_min"], "did you mean 'feedsim_mini'?"),
         (&["report", "feedsim_mini"], "has no run"),
     ] {

@@ -20,6 +20,7 @@ fn files(place: &Place) {
     place.file("good.txt", "/a\n/b\n");
     place.file("empty.txt", "");
     place.file("blank.txt", "\n\n  \n");
+    place.file("long.txt", format!("/a\n/{}\n", "b".repeat(200_000)));
     place.file("post.txt", "{\"no\":\"url\"}\n/a\nbody\n");
     place.file("nul.txt", b"/a\n/b\0c\n");
     place.file("rows.csv", "a,b\n1,2\n3,two words\n");
@@ -52,6 +53,8 @@ fn fbench() {
         (&["-P", "-q", "post.txt"], "post.txt:1: body without a URL"),
         (&["-P", "-d", "-q", "bad.ndjson"], "bad.ndjson:1"),
         (&["-n", "0", "-q", "good.txt"], "-n must be at least 1"),
+        (&["-q", "good.txt", "--connect-timeout", "0s"], "--connect-timeout: must be more than 0"),
+        (&["-q", "good.txt", "-H", "X: ${NOT_SET_HERE}"], "-H 'X': the environment variable"),
         (&["-n", "-1", "-q", "good.txt"], "-n"),
         (&["-n", "x", "-q", "good.txt"], "'x'"),
         (&["-n", "1000000", "-q", "good.txt"], "-n"),
@@ -189,6 +192,17 @@ fn load_files_and_requests() {
     }
     assert_eq!(server.connections(), 0, "load was sent in spite of bad input");
     assert!(!place.path().join("runs").exists(), "a record of nothing");
+}
+
+#[test]
+fn a_query_file_that_would_be_sent_in_part_or_otherwise_is_rejected() {
+    let (place, server) = (Place::new(), Server::ok());
+    files(&place);
+    let long = "long.txt: the URL of 1 records has 131072 bytes or more";
+    refused(load(&place, &server, &["--queries", "long.txt"]), long);
+    let own = "bad.ndjson:1: a line of NDJSON has its own method and body";
+    refused(load(&place, &server, &["--queries", "bad.ndjson", "--method", "PUT"]), own);
+    assert_eq!(server.connections(), 0);
 }
 
 #[test]

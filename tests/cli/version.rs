@@ -193,3 +193,16 @@ fn profile_and_features_are_those_of_the_build() {
     assert_eq!(features("vespa,default,ranker"), "ranker,vespa");
     assert_eq!((features("default"), features("")), (String::new(), String::new()));
 }
+
+#[test]
+fn a_crate_that_is_not_published_is_no_part_of_the_program() {
+    let root = root_of(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let parts = parts_of(&root);
+    let manifests = parts.iter().filter(|part| part.ends_with("/Cargo.toml"));
+    let is_private = |part: &&String| {
+        let text = std::fs::read_to_string(root.join(part)).unwrap();
+        text.contains("publish = false")
+    };
+    assert_eq!(manifests.clone().filter(is_private).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(manifests.count() > 20);
+}

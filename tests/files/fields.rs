@@ -8,6 +8,8 @@ use std::path::Path;
 fn least(command: &str, field: &str) -> (&'static str, &'static [&'static str]) {
     match command {
         "fbench" => ("hosts = [\"h\", \"1\"]\n", &["h", "1"]),
+        // A printed table is all that there is.
+        "search" if field == "import" => ("", &[]),
         "search" => ("file = \"m.toml\"\n", &["m.toml"]),
         "rank" => ("", &[]),
         "voter" | "hello" => ("url = \"volt://h:1\"\n", &["volt://h:1"]),
@@ -82,7 +84,7 @@ fn sample(parser: &Command, name: &str, arg: &Arg, flag: &str) -> String {
     if let Some(first) = arg.get_possible_values().first() {
         return first.get_name().to_owned();
     }
-    let (_, bare) = least(name, "");
+    let (_, bare) = least(name, &arg.get_long().unwrap_or_default().replace('-', "_"));
     let is_good = |value: &&&str| {
         let own = format!("{flag}={value}");
         let words = [&[name, own.as_str()][..], bare].concat();

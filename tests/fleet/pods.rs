@@ -194,6 +194,8 @@ fn the_job_is_indexed_guaranteed_and_away_from_the_target() {
     let overrides = text.split("--overrides='").nth(1).unwrap().split('\'').next().unwrap();
     let overrides: Value = serde_json::from_str(overrides).unwrap();
     assert_eq!(overrides["spec"]["containers"][0]["env"], agent["env"]);
+    // It needs nothing of the API, as no pod of a fleet does.
+    assert_eq!(overrides["spec"]["automountServiceAccountToken"], false);
 }
 
 fn is_part(part: &Value, whole: &Value) -> bool {

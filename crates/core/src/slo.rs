@@ -7,7 +7,7 @@ pub use class::ClassSlo;
 use crate::judged::{Judged, Point};
 use crate::ledger::Ledger;
 use crate::record::{Rates, SloResult};
-use crate::units::{Share, Span};
+use crate::units::{Rate, Share, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -76,7 +76,10 @@ impl FromStr for Slo {
         match name {
             "mean" | "avg" => span().map(Slo::Mean),
             "max" => span().map(Slo::Max),
-            "rate" => number(value.trim_end_matches("/s")).map(Slo::Rate),
+            "rate" => {
+                let rate = value.parse::<Rate>().map_err(|e| wrong(e.to_string()))?;
+                Ok(Slo::Rate(rate.per_s))
+            }
             "errors" => {
                 let share = match value.strip_suffix('%') {
                     Some(percent) => number(percent)? / 100.0,
@@ -209,7 +212,11 @@ mod tests {
             assert_eq!(text.parse::<Slo>().unwrap().to_string(), text);
         }
         assert_eq!("errors=0".parse::<Slo>(), Ok(Slo::Errors(0.0)));
-        for wrong in ["p95", "p0=1s", "p101=1s", "p95=fast", "q=1s", "errors=200%", "rate=-1"] {
+        for same in ["rate=1k", "rate=1000/s", "rate=60k/min"] {
+            assert_eq!(same.parse::<Slo>(), Ok(Slo::Rate(1000.0)), "{same}");
+        }
+        let wrong = ["p95", "p0=1s", "p101=1s", "p95=fast", "q=1s", "errors=200%", "rate=-1"];
+        for wrong in wrong.into_iter().chain(["rate=5/s/s", "rate="]) {
             assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
         }
     }

@@ -3,7 +3,7 @@
 use crate::link::Packet;
 use crate::message::{Build, Call, Here, Role};
 use plimsoll_bus::{Bus, BusError, Subscription};
-use plimsoll_core::clock::{SECOND_NS, now_ns};
+use plimsoll_core::clock::now_ns;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -35,7 +35,7 @@ pub enum HallError {
         /// Number that was asked for.
         wanted: usize,
         /// Time that was waited, s.
-        within_s: u64,
+        within_s: f64,
         /// Names of those that answered, behind a colon.
         names: String,
         /// Number and names of those that carry out another run, and that they could be waited for.
@@ -52,7 +52,7 @@ pub enum HallError {
         /// Number that was asked for.
         wanted: usize,
         /// Time that was waited, s.
-        within_s: u64,
+        within_s: f64,
         /// Names of those that answered, behind a colon.
         names: String,
         /// Number and names of those that carry out another run, and that they could be waited for.
@@ -264,7 +264,7 @@ impl Found {
         let free = names_of(self.agents.iter().filter(|here| here.role == role));
         let is_still = |here: &&Here| here.role == role && !self.known.contains(&here.agent);
         let busy = names_of(self.busy.values().filter(is_still));
-        let (found, within_s) = (free.len(), wanted.within.as_nanos() as u64 / SECOND_NS);
+        let (found, within_s) = (free.len(), wanted.within.as_secs_f64());
         let names = match free.is_empty() {
             true => String::new(),
             false => format!(": {}", few(free.into_iter())),

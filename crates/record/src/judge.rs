@@ -182,7 +182,9 @@ fn judged(record: &RunRecord, figures: &Figures, time: Time) -> Option<Judged> {
     }
     let classes = figures.classes.iter().filter_map(|class| record.classes.get(class));
     let mut lost: u64 = classes.map(|class| class.sent.saturating_sub(class.ok)).sum();
-    if time == Time::Response && figures.never_sent > 0 {
+    // Requests that were never sent, or not answered by the end, count for the whole, and for a class if it is the only one.
+    let is_whole = figures.scope == Scope::Global || record.classes.len() == 1;
+    if time == Time::Response && is_whole {
         lost += figures.never_sent;
         judged.lost.merge(&stored("unserved")?);
     }

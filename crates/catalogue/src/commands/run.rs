@@ -270,10 +270,14 @@ fn repeat(path: &Path, output: &Output, dry_run: bool) -> Result<u8> {
         serde_json::from_str(&text)
     };
     let scenario: Scenario = scenario.map_err(|error| usage(format!("{shown}: {error}")))?;
-    let left_out = |header: &&String| header.ends_with(Scenario::LEFT_OUT);
-    if let Some(header) = scenario.headers.iter().find(left_out) {
+    let is_left_out = |text: &&String| {
+        text.ends_with(Scenario::LEFT_OUT)
+            || ["=***", "\"***", "//***@", ":***@"].iter().any(|mark| text.contains(mark))
+    };
+    let texts = scenario.headers.iter().chain(&scenario.targets).chain(&scenario.body);
+    if let Some(text) = texts.into_iter().find(is_left_out) {
         return Err(usage(format!(
-            "{shown}: header '{header}': records keep no secrets; write the scenario to a file (jq .scenario) and put it back"
+            "{shown}: '{text}': records keep no secrets; write the scenario to a file (jq .scenario) and put it back"
         )));
     }
     start(&scenario, path, output, dry_run)

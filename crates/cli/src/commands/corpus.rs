@@ -199,7 +199,17 @@ fn info(args: &SourceArgs) -> Result<u8> {
 }
 
 fn write(args: &WriteArgs) -> Result<u8> {
+    let feed = match args.format.as_str() {
+        "documents" => false,
+        "feed" => true,
+        other => return Err(usage(format!("--format '{other}': write documents or feed"))),
+    };
     let corpus = args.source.open()?;
+    if args.manifest.is_some() && args.source.limit.is_some() {
+        return Err(usage(
+            "--manifest: its counts are those of the whole text; leave out --limit, or use a smaller --size",
+        ));
+    }
     if let Some(path) = &args.manifest {
         let truth = corpus.synthetic().map(|synthetic| synthetic.truth()).ok_or_else(|| {
             usage("--manifest: only a synthetic text has planted words; use --source synthetic")
@@ -209,11 +219,6 @@ fn write(args: &WriteArgs) -> Result<u8> {
             usage(format!("--manifest {}: {}", path.display(), with_advice(&error)))
         })?;
     }
-    let feed = match args.format.as_str() {
-        "documents" => false,
-        "feed" => true,
-        other => return Err(usage(format!("--format '{other}': write documents or feed"))),
-    };
     let mut out = writer(&args.out)?;
     let (mut line, mut documents, mut bytes) = (Vec::new(), 0u64, 0u64);
     for document in corpus.documents()? {

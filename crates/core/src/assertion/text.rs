@@ -1,7 +1,7 @@
 //! Reading assertions.
 
 use super::{Assertion, AssertionError, Condition, Metric, Point, Scope, Time, Which};
-use crate::units::Span;
+use crate::units::{Rate, Span};
 use std::str::FromStr;
 
 /// The words of an assertion: signs of comparison stand by themselves, a name may be in quotation marks.
@@ -100,7 +100,9 @@ fn value_of(metric: Metric, word: &str) -> Result<f64, String> {
             percent if percent <= 100.0 => Ok(percent),
             _ => Err(format!("'{word}' is more than 100 %")),
         },
-        Metric::Rate => number(word.strip_suffix("/s").unwrap_or(word)),
+        Metric::Rate => {
+            word.parse::<Rate>().map(|rate| rate.per_s).map_err(|error| error.to_string())
+        }
         Metric::Count(_) => number(word),
     }
 }

@@ -165,7 +165,7 @@ impl Search<'_> {
         let seconds = self.blocks.iter().fold(0.0, |all, block| all + block.seconds);
         format!(
             "no interval: it needs {:.0} s of load near the line while the target does not change, and there were {seconds:.0} s",
-            self.least_near_s()
+            self.least_near_s().max(self.least_bursts_s())
         )
     }
 

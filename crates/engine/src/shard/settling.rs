@@ -54,7 +54,7 @@ impl<P: Protocol, N: Net, C: Clock> Shard<P, N, C> {
         let (what, times, measured) = (flight.what, flight.times, flight.measured);
         let response_ns = times.done_ns.saturating_sub(times.intended_ns);
         if measured && self.books.wants_slow(response_ns) {
-            let text = self.sessions.describe(&what, &flight.request);
+            let text = without_remembered(self.sessions.describe(&what, &flight.request));
             let trace_id = self.sessions.trace_id(&flight.request);
             self.books.keep_slow(Slow { times, what, outcome: judgement.outcome, text, trace_id });
         }

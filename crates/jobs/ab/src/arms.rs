@@ -127,10 +127,11 @@ pub fn check(args: &AbArgs, kind: Kind) -> Result<()> {
             .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;
         check_flags(kind, &words)?;
         check_search(&words)?;
-        if kind != Kind::Seek {
-            check_side(kind, kind.length(&args.words), &words)
-                .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;
+        match kind {
+            Kind::Seek => sought::check_alike(&words),
+            _ => check_side(kind, kind.length(&args.words), &words),
         }
+        .map_err(|error| usage(format!("{}: {error}", one.flag("-flags"))))?;
         if let Some(bin) = one.bin.filter(|bin| bin.components().count() > 1 && !bin.is_file()) {
             return Err(usage(format!(
                 "{}: '{}' is not a file; name a program",

@@ -26,8 +26,9 @@ Examples:
     plimsoll ab --command --a http://old:8080/ --b http://new:8080/ \\
       --number 'Requests/sec: +([0-9.]+)' --higher-is-better -- wrk -d 2 {target}
 
-Exit codes: 0 answered (also: cannot tell), 1 --fail-on: worse, 2 --fail-on: cannot tell, 3 no claim
-(the generator was the limit, or the comparison was stopped), 4 a target failed, 64 wrong usage.";
+Exit codes: 0 answered (also: cannot tell), 1 --fail-on: worse, 2 --fail-on: cannot tell, 3 the
+generator was the limit, the comparison was stopped, or a block failed, 4 a target failed, 64 wrong
+usage.";
 
 /// Find out whether B is better or worse than A, in pairs of blocks
 ///
@@ -93,7 +94,7 @@ pub struct AbArgs {
     /// Two sides are the same if they differ by less
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Decision")]
     pub margin: Share,
-    /// Largest chance of any wrong claim
+    /// Largest chance of any wrong claim, at most 20%
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Decision")]
     pub error: Share,
     /// Time for the comparison; it ends early if all is decided

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::interval::{ClassPart, Interval};
-use plimsoll_record::RunRecord;
+use plimsoll_record::{JobResults, RunRecord};
 use plimsoll_report::journal;
 use plimsoll_report::plain::printable;
 use std::path::Path;
@@ -91,11 +91,11 @@ pub fn value(measured: &Measured, metric: &str) -> Option<f64> {
         "max" => times(measured).map(|times| times.max),
         "errors" => failures(measured).map(|(failed, all)| failed as f64 / all as f64),
         "cpu" => cpu_us(measured),
-        "max-rate" => measured.max_rate.or_else(|| {
-            let seek = results?.seek()?;
-            seek.finding.estimate_per_s.or(seek.certified_rate_per_s)
+        "max-rate" => measured.max_rate.or_else(|| max_rate(results?)),
+        "documents" => results.and_then(|all| {
+            let visited = all.visit().and_then(|visit| per_s(visit.documents));
+            visited.or_else(|| all.feed().map(|feed| feed.accepted_per_s))
         }),
-        "documents" => results.and_then(|all| all.visit()).and_then(|visit| per_s(visit.documents)),
         "accepted" => results.and_then(|all| all.voter()).and_then(|voter| per_s(voter.accepted)),
         "bytes" => record.and_then(|record| per_s(record.bytes.received)),
         "time" => Some(measured.wall_s),
@@ -103,6 +103,14 @@ pub fn value(measured: &Measured, metric: &str) -> Option<f64> {
         _ => None,
     };
     found.filter(|value| value.is_finite())
+}
+
+/// The rate that a search found: plimsoll's own, that of a voter, or that of another tool's method.
+fn max_rate(results: &JobResults) -> Option<f64> {
+    let sought =
+        results.seek().and_then(|seek| seek.finding.estimate_per_s.or(seek.certified_rate_per_s));
+    let tuned = || results.voter()?.auto_tune.as_ref()?.certified_rate_per_s;
+    sought.or_else(tuned).or_else(|| results.rival().map(|rival| rival.rate_per_s))
 }
 
 /// Returns a quantile of the response times of every request that was due, ms: one that did not succeed is later than all others.
@@ -203,7 +211,21 @@ pub fn cut(seconds: &[Interval], discard_s: f64) -> Option<Interval> {
 mod tests {
     use super::*;
     use plimsoll_core::interval::IntervalLine;
+    use plimsoll_record::voter::VoterResult;
     use plimsoll_report::samples;
+
+    #[test]
+    fn the_highest_rate_is_that_of_any_search() {
+        let mut results = JobResults::default();
+        assert_eq!(max_rate(&results), None);
+        let tune = serde_json::json!({
+            "goal": "p99=10ms", "latency": "client", "best_rate_per_s": 900.0, "best_under_way": 9.0,
+            "windows": 2, "windows_held": 1, "certified_rate_per_s": 850.0, "trace": []
+        });
+        let auto_tune = Some(serde_json::from_value(tune).unwrap());
+        results.put(VoterResult { auto_tune, ..VoterResult::default() });
+        assert_eq!(max_rate(&results), Some(850.0));
+    }
 
     #[test]
     fn the_beginning_is_cut_off_by_whole_seconds() {

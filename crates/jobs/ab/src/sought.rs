@@ -55,6 +55,9 @@ pub fn check(words: &[String], in_steps: bool) -> Result<()> {
         _ if has(words, "--budget") => {
             "--budget stands after --; write it before --, where it is for the whole comparison".to_owned()
         }
+        _ if has(words, "--over-time") => {
+            "--over-time finds no single rate that could be compared; leave it out".to_owned()
+        }
         _ if has(words, "--strategy") => {
             "--strategy is not supported for the blocks of ab, whose searches are plimsoll's own; leave it out".to_owned()
         }
@@ -63,6 +66,20 @@ pub fn check(words: &[String], in_steps: bool) -> Result<()> {
         ),
         None => return Ok(()),
     }))
+}
+
+/// Flags of a search that make another search: with different ones, A and B would not be compared by the same measure.
+const ALIKE: [&str; 4] = ["--slo", "--feed", "--votes", "--users"];
+
+/// Rejects flags of one side that must be the same for both.
+///
+/// # Errors
+/// The first such flag.
+pub fn check_alike(words: &[String]) -> Result<()> {
+    match ALIKE.iter().find(|flag| has(words, flag)) {
+        Some(flag) => Err(usage(format!("{flag} must be the same for A and B; write it after --"))),
+        None => Ok(()),
+    }
 }
 
 /// The words of a search as those of a load, without rate and times.
@@ -99,7 +116,7 @@ mod tests {
         let checked = |text: &str, in_steps| {
             check(&words(text), in_steps).map_or_else(|error| error.to_string(), |()| String::new())
         };
-        for flag in ["--budget 1m", "--strategy=mutilate"] {
+        for flag in ["--budget 1m", "--strategy=mutilate", "--over-time"] {
             for in_steps in [true, false] {
                 let line = checked(&format!("seek --slo p95=5ms {flag}"), in_steps);
                 assert!(line.starts_with(&flag[..8]), "{line}");

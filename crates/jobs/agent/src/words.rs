@@ -357,7 +357,7 @@ impl<'a> Packer<'a> {
         }
         let folder = self.folders;
         self.folders += 1;
-        self.packed.files.add_secret(folder, "header", filled_line(&line)?);
+        self.packed.files.add_secret(folder, "header", filled_line("--header", &line)?);
         Ok(format!("@{FILES}/{folder}/header"))
     }
 

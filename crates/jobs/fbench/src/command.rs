@@ -47,7 +47,7 @@ Examples:
 
 The summary is identical to the original's. The block after it is plimsoll's: response times from
 the intended start, separate failures, and the ledger. docs/fbench.md lists every difference.
-Exit codes: 0 measured, 3 not valid, 4 every request failed, 64 wrong usage.";
+Exit codes: 0 measured, 3 not valid, 4 the target failed, 64 wrong usage.";
 
 /// Send the load of vespa-fbench to one or several hosts
 #[derive(Args, Debug)]
@@ -74,7 +74,7 @@ pub struct FbenchArgs {
     seconds: i64,
     /// Query file or pipe
     ///
-    /// %d, %03d or %x in the name is the number of the client.
+    /// %d, %03d or %x in the name is the number of the client. - is stdin.
     #[arg(short = 'q', value_name = "PATTERN", default_value = "query%03d.txt")]
     queries: String,
     /// Output file of each client
@@ -85,14 +85,14 @@ pub struct FbenchArgs {
     /// Times to read a query file again; -1: no limit
     #[arg(short = 'r', value_name = "N", default_value_t = -1)]
     restart: i64,
-    /// Longest URL line of a query file, bytes
+    /// Limit of a URL line of a query file, bytes
     ///
-    /// At least 1024. A longer line is skipped and counted.
+    /// A line of this many bytes or more is skipped and counted. Values below 1024 count as 1024.
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
     max_line: i64,
     /// Time between two summaries, seconds; 0: none
     ///
-    /// plimsoll prints a summary when the seconds left are a multiple of this.
+    /// plimsoll prints a summary when the seconds left are a multiple of this; with -s -1, when the seconds passed are.
     #[arg(short = 'p', value_name = "SECONDS", default_value_t = 0)]
     print_every: i64,
     /// Open a new connection for each request
@@ -162,6 +162,8 @@ pub struct FbenchArgs {
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Beyond the original")]
     connect_timeout: Span,
     /// Accept any certificate, without verification
+    ///
+    /// Turns TLS on.
     #[arg(long, help_heading = "Beyond the original")]
     insecure: bool,
     /// Number of generator threads
@@ -214,8 +216,9 @@ impl FbenchArgs {
         if self.base64 && !self.post {
             return Err(usage("-d decodes POST bodies; it needs -P"));
         }
-        if self.timeout.ns == 0 || self.connect_timeout.ns == 0 {
-            return Err(usage("--timeout: must be more than 0; every wait has a limit"));
+        let waits = [("--timeout", self.timeout), ("--connect-timeout", self.connect_timeout)];
+        if let Some((flag, _)) = waits.iter().find(|(_, wait)| wait.ns == 0) {
+            return Err(usage(format!("{flag}: must be more than 0; every wait has a limit")));
         }
         Ok(())
     }
@@ -280,7 +283,7 @@ impl FbenchArgs {
 
     /// Returns how requests are written, for each pair.
     fn forms(&self, pairs: &[Authority], named: Option<&Authority>) -> Result<Vec<Form>> {
-        let headers = self.header.iter().map(|line| filled_line(line));
+        let headers = self.header.iter().map(|line| filled_line("-H", line));
         let headers = headers.collect::<Result<Vec<String>>>()?;
         let form = |pair| {
             let form = FbenchForm::new(&FormOptions {

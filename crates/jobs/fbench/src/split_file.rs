@@ -5,7 +5,9 @@ use clap::Args;
 use plimsoll_job::exit;
 use plimsoll_job::job::{Job, Program};
 use plimsoll_job::output::{note, print_out};
-use plimsoll_workloads::query_file::{FilePattern, RecordKind, SplitOptions, split, split_stdin};
+use plimsoll_workloads::query_file::{
+    FilePattern, LINE_MAX_BYTES_MIN, RecordKind, SplitOptions, split, split_stdin,
+};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -30,7 +32,7 @@ pub struct SplitArgs {
     /// %d, %03d or %x in the name is the number of the file.
     #[arg(short = 'p', value_name = "PATTERN", default_value = "query%03d.txt")]
     pattern: String,
-    /// Longest line, bytes; a longer one is skipped
+    /// Length from which on a line is skipped, bytes
     #[arg(short = 'm', value_name = "BYTES", default_value_t = 131_072)]
     max_line: usize,
     /// Read URLs that are followed by the lines of their bodies
@@ -90,7 +92,10 @@ fn run(args: &SplitArgs) -> Result<u8> {
     }
     let skipped = match summary.skipped {
         0 => String::new(),
-        n => format!("; {n} records were left out (lines of {} bytes or more)", args.max_line),
+        n => format!(
+            "; {n} records were left out (lines of {} bytes or more)",
+            args.max_line.max(LINE_MAX_BYTES_MIN)
+        ),
     };
     note(&format!(
         "plimsoll: {} records in {} files of {least} to {most} records: {first} to {last}{skipped}",

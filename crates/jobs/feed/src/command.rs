@@ -60,7 +60,7 @@ speed, 4 the target failed, 64 wrong usage.";
 /// Compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompressionFlag {
-    /// Bodies above 512 bytes, unless the target is on this machine.
+    /// Bodies above 512 bytes, unless all targets are loopback addresses.
     Auto,
     /// All bodies.
     Gzip,
@@ -108,7 +108,7 @@ pub struct FeedArgs {
     rate: Option<Rate>,
     /// Compress bodies: auto, gzip or none
     ///
-    /// auto: bodies above 512 bytes, unless the target is on this machine; gzip: all bodies.
+    /// auto: bodies above 512 bytes, unless all targets are loopback addresses; gzip: all bodies.
     #[arg(
         long,
         value_enum,
@@ -144,7 +144,7 @@ pub struct FeedArgs {
     timeout: Option<Span>,
     /// Retries of an operation after a failure
     ///
-    /// After 500, 502, 503, 504, 408 or no answer. 429 is retried without a limit.
+    /// After 500, 502, 503, 504, 408 or no answer. 429 is retried until --timeout.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
     retries: u32,
     /// End the feed if nothing was accepted for this time
@@ -166,7 +166,7 @@ pub struct FeedArgs {
 
     /// Write the statistics of vespa feed as JSON to FILE
     ///
-    /// - is stdout; the statistics are then printed instead of the text.
+    /// - is stdout; the text then goes to stderr.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     vespa_statistics: Option<PathBuf>,
     #[command(flatten)]

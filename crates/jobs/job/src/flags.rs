@@ -30,7 +30,7 @@ pub struct RunFlags {
     /// Length of the measured part [default: 10s]
     ///
     /// Such as 500ms or 5m; a bare number is seconds. With a rate profile the default is its length; with --requests the run
-    /// ends when they have ended.
+    /// ends when they have ended, with --users when the last user has left.
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub duration: Option<Span>,
     /// Warm-up time; requests are sent but not counted
@@ -43,8 +43,8 @@ pub struct RunFlags {
     pub requests: Option<u64>,
     /// Number of connections [default: as needed]
     ///
-    /// By default, each client has a connection. In other load models, plimsoll starts with 64 connections and opens more as
-    /// needed.
+    /// By default, each client has a connection. In other load models, plimsoll starts with 64 connections and, over HTTP,
+    /// opens more as needed.
     #[arg(long, value_name = "N", help_heading = "Run")]
     pub connections: Option<u32>,
     /// Timeouts.

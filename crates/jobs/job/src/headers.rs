@@ -97,24 +97,25 @@ fn filled(flag: &str, name: &str, value: &str) -> Result<String> {
         own
     };
     toml_text::filled(value, &own).map_err(|variable| {
+        let file = if flag == "--header" { ", or use --header @FILE" } else { "" };
         usage(format!(
-            "{flag} '{name}': the environment variable '{variable}' is not set; set it, or use {flag} @FILE"
+            "{flag} '{name}': the environment variable '{variable}' is not set; set it{file}"
         ))
     })
 }
 
-/// A line `Name: value` as a request has it, with variables of the environment in the value. A line that is not a
+/// A line `Name: value` of a flag as a request has it, with variables of the environment in the value. A line that is not a
 /// header is returned as it is; the reader of headers rejects it.
 ///
 /// # Errors
 /// A variable that is not set, or that has a line end.
-pub fn filled_line(line: &str) -> Result<String> {
+pub fn filled_line(flag: &str, line: &str) -> Result<String> {
     match line.split_once(':') {
         Some((name, value)) => {
-            let value = filled("--header", name, value)?;
+            let value = filled(flag, name, value)?;
             // In a file for another process the rest would be a header of its own.
             if value.contains(['\r', '\n']) {
-                header_of(name, &value).map_err(|error| usage(format!("--header: {error}")))?;
+                header_of(name, &value).map_err(|error| usage(format!("{flag}: {error}")))?;
             }
             Ok(format!("{name}:{value}"))
         }

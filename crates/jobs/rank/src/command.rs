@@ -87,7 +87,8 @@ pub struct RankArgs {
     srv_io_threads: Option<usize>,
     /// Set the generator's threads by the rate
     ///
-    /// One per 4 requests per second, and at most a fifth of the processors.
+    /// One per 4 requests per second of the highest rate of -q, and at most a fifth of the processors. A search has one for each
+    /// instance.
     #[arg(short = 'a', long, help_heading = "FeedSim's flags")]
     auto_driver_threads: bool,
     /// Fixed rates instead of a search, such as 20,40,60
@@ -171,7 +172,7 @@ pub struct RankArgs {
 
     /// Limit that must hold, such as p95=500ms
     ///
-    /// The default is p95=500ms; p95=150ms with --preset mini. May be repeated.
+    /// The default is p95=150ms with --preset mini, p95=500ms with --preset feedsim. May be repeated.
     #[arg(long, value_name = "LIMIT", help_heading = "Search")]
     slo: Vec<Slo>,
     #[command(flatten)]

@@ -162,7 +162,7 @@ pub struct VisitArgs {
     /// Longest time of the server for one reply
     #[arg(long, value_name = "TIME", default_value = "20s", help_heading = "Requests")]
     request_timeout: Span,
-    /// Failures in a row after which a slice is given up
+    /// Retries in a row after which a slice is given up
     ///
     /// The backoff between them grows from 0.2 s to 10 s.
     #[arg(long, value_name = "N", default_value_t = 15, help_heading = "Requests")]
@@ -185,6 +185,8 @@ pub struct VisitArgs {
     #[arg(long, value_name = "FILE", default_value = "-", help_heading = "Documents")]
     out: PathBuf,
     /// Output folder with one file per slice, instead of --out
+    ///
+    /// The files are compressed only with --compress.
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Documents")]
     out_dir: Option<PathBuf>,
     /// Compression: none, gzip or zstd [default: by the name]

@@ -122,3 +122,16 @@ fn a_damaged_histogram_of_requests_that_failed_leaves_their_times_unknown() {
         assert!(judge("class fast p95 >= 1ms").held, "{name}: no time of this class comes from it");
     }
 }
+
+/// One request is not answered by the end, after 100 s: it counts with its wait, as for a limit of `--slo`.
+#[test]
+fn the_wait_of_an_unfinished_request_is_in_the_mean() {
+    let mut record = record();
+    record.ledger.scheduled = 100;
+    let mut waited = Histogram::new();
+    waited.record(100_000_000_000);
+    record.histograms.insert("unserved".to_owned(), waited.encode());
+    let assertion: Assertion = "global mean between 1.1s and 1.11s".parse().unwrap();
+    let results = assertion.judge(&record);
+    assert!(results[0].held, "{results:?}");
+}

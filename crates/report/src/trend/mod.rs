@@ -232,7 +232,8 @@ fn finding(
 }
 
 /// Flags of a run that say where its result goes, and their values: a comparison has its own.
-const OUTPUT_FLAGS: [(&str, bool); 14] = [
+const OUTPUT_FLAGS: [(&str, bool); 15] = [
+    ("--live", false),
     ("--json", true),
     ("--junit", true),
     ("--csv", true),
@@ -249,6 +250,17 @@ const OUTPUT_FLAGS: [(&str, bool); 14] = [
     ("--no-record", false),
 ];
 
+/// Flags of a job with values that a comparison rejects: it has its own budget and search, and judges no block by a limit.
+fn of_own_runs(job: &str) -> &'static [(&'static str, bool)] {
+    match job {
+        "load" | "voter" | "hello" => &[("--slo", true)],
+        "seek" => {
+            &[("--budget", true), ("--width", true), ("--confidence", true), ("--strategy", true)]
+        }
+        _ => &[],
+    }
+}
+
 /// The command that confirms a change: both targets in turn, under the load of the run.
 fn confirm(metric: &str, run: &Run) -> String {
     let mut words =
@@ -258,20 +270,13 @@ fn confirm(metric: &str, run: &Run) -> String {
         let is_flag = |(flag, _): &&(&str, bool)| {
             word == flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
         };
-        match OUTPUT_FLAGS.iter().find(is_flag) {
+        match OUTPUT_FLAGS.iter().chain(of_own_runs(&run.likeness.job)).find(is_flag) {
             Some((flag, has_value)) if *has_value && word == flag => drop(words.next()),
             Some(_) => {}
             None => load.push(word.clone()),
         }
     }
     let load = if load.is_empty() { run.likeness.job.clone() } else { shell(&load) };
-    // Neighbours of the metrics that ab has.
-    let metric = match metric {
-        "p90" => "p95",
-        "p99.9" | "max" => "p99",
-        "bytes" => "documents",
-        other => other,
-    };
     format!("plimsoll ab --a BEFORE --b AFTER --on {metric} -- {load}")
 }
 

@@ -148,3 +148,16 @@ fn a_short_history_says_from_when_on_changes_are_looked_for() {
     assert!(text.contains("plimsoll looks for changes once 10 runs count"), "{text}");
     assert!(text.contains("No change of level was found."), "{text}");
 }
+
+/// A comparison rejects what judges or ends a single run, and has every metric that a history has.
+#[test]
+fn the_command_that_confirms_is_one_that_ab_accepts() {
+    let runs = runs(&stepped(), |index, record| {
+        std::mem::swap(&mut record.latency_ms.response.p90, &mut record.latency_ms.response.p99);
+        record.latency_ms.response.p99 = 20.0 + (index % 3) as f64;
+        record.command.extend(["--slo", "p95=5ms", "--slo=mean=9ms", "--live"].map(str::to_owned));
+    });
+    let text = Trend::of("runs", &runs).render();
+    let command = "--on p90 -- load http://127.0.0.1:8080/ --rate 100\n";
+    assert!(text.contains(command), "{text}");
+}

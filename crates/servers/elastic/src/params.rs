@@ -130,11 +130,24 @@ impl Params {
             !KNOWN.contains(&name) && !MORE.contains(&name)
         };
         match self.names.iter().find(known) {
-            None => Ok(()),
+            None => self.check_values(),
             Some(name) => {
                 let reason = format!("request [{path}] contains unrecognized parameter: [{name}]");
                 Err(ElasticError::argument(reason))
             }
+        }
+    }
+
+    /// Rejects values of known parameters that would change a reply here if they had an effect.
+    fn check_values(&self) -> Result<(), ElasticError> {
+        let unlike =
+            [("allow_no_indices", "false"), ("require_alias", "true"), ("realtime", "false")];
+        let unlike = unlike.into_iter().find(|(name, value)| self.get(name) == Some(*value));
+        let is_usual = |value: &&str| value.split(',').any(|one| matches!(one, "open" | "all"));
+        let wildcards = self.get("expand_wildcards").filter(|value| !is_usual(value));
+        match unlike.or(wildcards.map(|value| ("expand_wildcards", value))) {
+            Some((name, value)) => Err(ElasticError::unsupported(&format!("[{name}={value}]"))),
+            None => Ok(()),
         }
     }
 

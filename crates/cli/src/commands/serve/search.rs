@@ -60,8 +60,8 @@ pub struct SearchArgs {
     containers: u16,
     /// Acknowledgement of a write: sync, async or none
     ///
-    /// sync: once on the disk; async: once readable, and on the disk 100 ms later; none: once readable, and on the disk when
-    /// the server stops.
+    /// sync: once on the disk; async: once readable, and on the disk 100 ms later; none: once readable, and on the disk up to
+    /// ten seconds later, or when the server stops.
     #[arg(
         long,
         value_enum,

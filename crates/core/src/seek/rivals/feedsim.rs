@@ -25,7 +25,7 @@ fn gap(bench: &Bench<'_>, window: &Window) -> f64 {
 
 pub(super) fn search(bench: &mut Bench<'_>) -> Answer {
     bench.elapsed_s += FIXED_S + TRIAL_S + AROUND_S;
-    let peak = 1.8 * bench.peak(TRIAL_S, AROUND_S);
+    let peak = (1.8 * bench.peak(TRIAL_S, AROUND_S)).min(bench.task.most_per_s);
     let (mut low, mut high, mut current) = (1.0, peak, peak);
     let (mut tries, mut beyond) = (0, f64::INFINITY);
     while high > 1.02 * low && current > 0.1 * peak && tries < TRIES_MAX && !bench.interrupted {

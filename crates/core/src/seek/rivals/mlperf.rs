@@ -28,7 +28,7 @@ pub(super) fn search(bench: &mut Bench<'_>) -> Answer {
         low = rate;
         rate *= 2.0;
     }
-    let mut high = rate;
+    let mut high = rate.min(bench.task.most_per_s);
     while high > 1.01 * low && high > 1e-3 && !bench.interrupted {
         let mid = 0.5 * (low + high);
         if passes(bench, mid) {

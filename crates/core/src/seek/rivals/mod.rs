@@ -130,10 +130,10 @@ impl Bench<'_> {
         let mut rate = self.task.start_per_s;
         let mut peak = 0.0;
         let length_s = (8.0 * self.task.limit_s).max(2.0).min(seconds);
-        while rate < self.task.most_per_s && !self.interrupted {
+        while !self.interrupted {
             let window = self.trial(rate, length_s, 1e-9);
             peak = self.completed_per_s;
-            if window.completed * 10 < window.scheduled * 8 {
+            if window.completed * 10 < window.scheduled * 8 || rate >= self.task.most_per_s {
                 break;
             }
             rate *= 2.0;
@@ -170,5 +170,22 @@ pub fn search(rival: Rival, plant: &mut dyn Plant, task: Task) -> Answer {
         Rival::Mutilate => mutilate::search(&mut bench),
         Rival::Nighthawk => nighthawk::search(&mut bench),
         Rival::Mlperf => mlperf::search(&mut bench),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seek::made::{ALLOWED, LIMIT_S, Made};
+
+    #[test]
+    fn no_method_finds_a_rate_above_the_highest_that_it_may_offer() {
+        for (rival, start_per_s) in Rival::ALL.into_iter().flat_map(|r| [(r, 8.0), (r, 100.0)]) {
+            let mut made = Made::new(|_| (160.0, 200.0));
+            let [allowed, limit_s, most_per_s] = [ALLOWED, LIMIT_S, 100.0];
+            let task = Task { allowed, limit: 0, limit_s, seed: 1, start_per_s, most_per_s };
+            let found = search(rival, &mut made, task).rate_per_s;
+            assert!(found > 0.0 && found <= 100.0, "{rival:?} from {start_per_s}: {found}");
+        }
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn search(bench: &mut Bench<'_>) -> Answer {
         low = rate;
         rate *= 2.0;
     }
-    let mut high = rate;
+    let mut high = rate.min(bench.task.most_per_s);
     while high - low > 0.01 * high && !bench.interrupted {
         let mid = 0.5 * (low + high);
         if bench.holds(mid, TRIAL_S, COOL_DOWN_S) {

@@ -27,6 +27,9 @@ const FLEET_MAX: usize = 36;
 /// Most agents.
 const AGENTS_MAX: i64 = 10_000;
 
+/// Ends of the names of control groups, as systemd makes them.
+const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
+
 const EXAMPLES: &str = "\
 Examples:
   Kubernetes: a manifest for eight agents, away from the nodes of the target
@@ -273,7 +276,8 @@ impl RenderArgs {
                 "--watch-host {host} is one of --ssh too; an agent that sends load does not run on a machine of the target"
             )));
         }
-        let is_group = |name: &&String| name.contains('/') || name.ends_with(".service");
+        let is_unit = |name: &str| UNITS.iter().any(|end| name.ends_with(end));
+        let is_group = |name: &&String| name.contains('/') || is_unit(name);
         if (self.k8s || self.compose)
             && let Some(group) = self.watch.iter().find(is_group)
         {

@@ -7,16 +7,7 @@ use plimsoll_record::{Generator, SlowRequest};
 
 /// Returns the generator of a run as far as the engine knows it.
 pub(super) fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
-    let wait = if scenario.spin.ns > 0 {
-        "spin"
-    } else if scenario.batching
-        && scenario.load.is_full_speed()
-        && scenario.own_connections() / scenario.threads >= BATCHING_FROM
-    {
-        "batch"
-    } else {
-        "sleep"
-    };
+    let wait = wait_of(scenario);
     Generator {
         cpu_s: end.cpu_s,
         threads: scenario.threads,
@@ -25,6 +16,20 @@ pub(super) fn generator_of(scenario: &Scenario, end: &RunEnd) -> Generator {
         health: end.health,
         wait: wait.to_owned(),
         ..Generator::default()
+    }
+}
+
+/// Kind of wait that the engine chooses, tried in its order.
+fn wait_of(scenario: &Scenario) -> &'static str {
+    if scenario.batching
+        && scenario.load.is_full_speed()
+        && scenario.own_connections() / scenario.threads >= BATCHING_FROM
+    {
+        "batch"
+    } else if scenario.spin.ns > 0 {
+        "spin"
+    } else {
+        "sleep"
     }
 }
 
@@ -43,5 +48,22 @@ pub(super) fn slow_request(slow: &Slow, end: &RunEnd, names: &[String]) -> SlowR
         },
         request: slow.text.clone(),
         trace_id: slow.trace_id.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_core::schedule::{LoadModel, Think};
+    use plimsoll_core::units::Span;
+
+    #[test]
+    fn a_load_with_many_clients_is_batched_although_it_could_spin() {
+        let load = LoadModel::Closed { clients: 64, think: Think::None, cycle_ns: 0 };
+        let scenario = Scenario { load, spin: Span { ns: 60_000 }, ..Scenario::default() };
+        assert_eq!(wait_of(&scenario), "batch");
+        assert_eq!(wait_of(&Scenario { batching: false, ..scenario.clone() }), "spin");
+        let sleeps = Scenario { batching: false, spin: Span { ns: 0 }, ..scenario };
+        assert_eq!(wait_of(&sleeps), "sleep");
     }
 }

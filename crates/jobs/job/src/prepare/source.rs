@@ -9,10 +9,11 @@ use plimsoll_workloads::classes::Classes;
 use plimsoll_workloads::http::{Form, Rendered};
 use plimsoll_workloads::ndjson::NdjsonReader;
 use plimsoll_workloads::query_file::{
-    ByteRange, PRELOAD_MAX_BYTES, Passes, Queries, ReadOptions, Record, RecordKind, RecordReader,
-    RequestSet, SourceFile,
+    ByteRange, LINE_MAX_BYTES, PRELOAD_MAX_BYTES, Passes, Queries, ReadOptions, Record, RecordKind,
+    RecordReader, RequestSet, SourceFile,
 };
 use plimsoll_workloads::render::RenderedSet;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A source of requests, opened and checked.
@@ -45,7 +46,7 @@ impl Source {
                 }
                 let mut source = SourceFile::open_any(path)?;
                 if is_ndjson(&mut source)? {
-                    check_of_lines(scenario)?;
+                    check_of_lines(scenario, path)?;
                     ndjson(source, (urls, forms), &mut classes, &mut search)?
                 } else {
                     records(scenario, source, (urls, forms), &mut classes, &mut search)?
@@ -114,11 +115,13 @@ fn records(
     let options = ReadOptions { own: Some(servers(urls)), ..ReadOptions::new(kind) };
     match Queries::of(source, &options)? {
         Queries::Preloaded(set) => {
+            none_is_left_out(scenario, set.skipped())?;
             set.iter().take(100).for_each(|request| search.look(request.target));
             let rendered = render_set(&set, forms, classes)?;
             Ok(SourceKind::Rendered(Arc::new(rendered)))
         }
         Queries::Streaming(mut source, scan) => {
+            none_is_left_out(scenario, scan.skipped)?;
             let mut record = Record::default();
             let mut first =
                 RecordReader::open(&mut source, &options, ByteRange::WHOLE, Passes::Count(1))?;
@@ -154,14 +157,27 @@ fn is_ndjson(source: &mut SourceFile) -> Result<bool> {
         && record.target.trim_ascii_start().starts_with(b"{"))
 }
 
+/// Rejects a file of which the reader has left out records: what is measured would be another mix than that of the file.
+fn none_is_left_out(scenario: &Scenario, skipped: u64) -> Result<()> {
+    if skipped == 0 {
+        return Ok(());
+    }
+    let path = scenario.queries.as_deref().unwrap_or(Path::new("-"));
+    Err(usage(format!(
+        "{}: the URL of {skipped} records has {LINE_MAX_BYTES} bytes or more, or their body is too long; shorten them, or remove them",
+        path.display()
+    )))
+}
+
 /// Rejects what each line of NDJSON says for itself.
-fn check_of_lines(scenario: &Scenario) -> Result<()> {
+fn check_of_lines(scenario: &Scenario, path: &Path) -> Result<()> {
     let has_body = scenario.body.is_some() || scenario.body_file.is_some();
     let given =
         [("--method", scenario.method.is_some()), ("--body", has_body), ("--post", scenario.post)];
     match given.iter().find(|(_, is)| *is) {
         Some((flag, _)) => Err(usage(format!(
-            "{flag}: each line of NDJSON has its own method and body; write them there, and leave {flag} out"
+            "{}:1: a line of NDJSON has its own method and body; write them there, and leave {flag} out",
+            path.display()
         ))),
         None => Ok(()),
     }

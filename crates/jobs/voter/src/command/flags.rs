@@ -88,7 +88,8 @@ pub struct BenchFlags {
     pub target: Vec<String>,
     /// Number of connections to each host
     ///
-    /// The default for PostgreSQL is one per worker, at most 32.
+    /// VoltDB: for each thread, 1 by default. PostgreSQL: in each process; by default one per client, at most 32 over all
+    /// processes.
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub connections: Option<u32>,
     /// Send each vote to the leader of its partition: on, off
@@ -102,17 +103,17 @@ pub struct BenchFlags {
         help_heading = "Target"
     )]
     pub affinity: Switch,
-    /// PostgreSQL: function or statements
+    /// PostgreSQL: function or statements [default: function]
     ///
     /// function: each vote is one call of a stored function; statements: four statements in one transaction.
     #[arg(long, value_enum, hide_possible_values = true, help_heading = "Target")]
     pub sql: Option<SqlFlag>,
     /// PostgreSQL: isolation of the transaction of a vote
     ///
-    /// read-committed, repeatable-read or serializable.
+    /// read-committed (the default), repeatable-read or serializable.
     #[arg(long, value_enum, hide_possible_values = true, help_heading = "Target")]
     pub isolation: Option<IsolationFlag>,
-    /// PostgreSQL: retries after a serialisation failure
+    /// PostgreSQL: retries after a serialisation failure [default: 10]
     #[arg(long, value_name = "N", help_heading = "Target")]
     pub retries: Option<u32>,
 
@@ -159,12 +160,12 @@ pub struct BenchFlags {
     pub mode: Option<ModeFlag>,
     /// Managed: largest number of calls that wait
     ///
-    /// Further calls are rejected and counted.
+    /// Further calls are rejected and counted. By default, there is no limit.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub queue: Option<u32>,
     /// Managed: largest number in flight on a connection
     ///
-    /// In calls.
+    /// In calls; 200 by default.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub slots: Option<u32>,
     /// Longest wait in the queue [default: 10s]
@@ -209,7 +210,7 @@ pub struct BenchFlags {
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub budget: Option<Span>,
 
-    /// Number of contestants, 1 to 12
+    /// Number of contestants, 1 to 12 [default: 6]
     ///
     /// They have their usual names.
     #[arg(long, value_name = "N", help_heading = "Election")]
@@ -260,7 +261,7 @@ pub struct BenchFlags {
     pub connect_timeout: Span,
     /// End the run after this time without an answer
     ///
-    /// Only if connections fail.
+    /// Only if calls fail.
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Run")]
     pub give_up: Span,
     /// Time between two rolling lines
@@ -268,8 +269,8 @@ pub struct BenchFlags {
     pub dump_interval: Option<Span>,
     /// Output: quiet, nonverbose, verbose or veryverbose
     ///
-    /// quiet: the result in a few lines; nonverbose: the parameters too; verbose: phases, hosts and contestants too;
-    /// veryverbose: the rolling lines too.
+    /// quiet: the result in a few lines; nonverbose: the parameters, and rolling lines on stderr; verbose: phases, hosts and
+    /// contestants too; veryverbose: the rolling lines on stdout.
     #[arg(long, value_name = "WORD", help_heading = "Run")]
     pub verbosity: Option<String>,
     /// Limit on the result; exit code 2 if missed: p95=500ms

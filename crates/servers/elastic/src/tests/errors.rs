@@ -85,6 +85,24 @@ fn refused_searches() -> Vec<Refused> {
 }
 
 #[test]
+fn values_of_parameters_that_would_change_a_reply_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), FuzzyMode::Index);
+    let mut es = Elastic::new(&server);
+    es.ok("PUT", "/e", &json!({}));
+    for value in
+        ["allow_no_indices=false", "require_alias=true", "realtime=false", "expand_wildcards=none"]
+    {
+        let (status, json) = es.ask("POST", &format!("/e*/_search?{value}"), &json!({}));
+        let reason = format!("plimsoll does not implement [{value}]");
+        assert_eq!((status, json["error"]["reason"].as_str()), (400, Some(reason.as_str())));
+    }
+    for value in ["allow_no_indices=true", "expand_wildcards=open,hidden", "realtime=true"] {
+        es.ok("POST", &format!("/e*/_search?{value}"), &json!({}));
+    }
+}
+
+#[test]
 fn errors_are_those_of_elasticsearch() {
     let folder = tempfile::tempdir().unwrap();
     let server = server(folder.path(), FuzzyMode::Index);

@@ -299,6 +299,7 @@ fn overrides(placement: &Placement, mounts: &[Mount]) -> Value {
         "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
     });
     let mut spec = json!({
+        "automountServiceAccountToken": false,
         "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
     });
     if placement.guard.has_token() {

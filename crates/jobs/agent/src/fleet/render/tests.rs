@@ -130,6 +130,8 @@ fn values_that_fit_no_form_are_rejected_with_the_flag() {
         (&["--ssh", "a,b", "--watch", "x", "--watch-host", "b"], "--watch-host b"),
         (&["--ssh", "a", "--watch", "x", "--watch-host=-oProxyCommand=id"], "--watch-host"),
         (&["--compose", "--watch", "a.service"], "control groups"),
+        (&["--compose", "--watch", "a.scope"], "control groups"),
+        (&["--compose", "--watch", "user.slice"], "control groups"),
         (&["--systemd", "--watch", "12"], "--watch"),
         (&["--k8s", "--nkey", "SUA"], "--nkey"),
     ] {
