@@ -152,7 +152,7 @@ pub fn section(record: &RunRecord) -> Option<Section> {
             .to_owned(),
     };
     if record.latency_ms.judged.is_some() {
-        note += " judged: every scheduled request; one that did not succeed misses every limit.";
+        note += " judged: every scheduled request; one without success misses every limit; the mean has its timeout.";
     }
     let section =
         Section::new("curve", "Percentile curve", &note).with(Part::Table(summary(record)));

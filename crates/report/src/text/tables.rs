@@ -94,7 +94,7 @@ pub fn latency(page: &mut Page<'_>, record: &RunRecord) {
         page.note(&remark);
     }
     if judged.is_some() {
-        page.note("judged: every scheduled request; one that did not succeed misses every limit");
+        page.note("judged: every scheduled request; one without success misses every limit; the mean has its timeout");
     }
 }
 
