@@ -164,8 +164,17 @@ fn without_vespas_configuration_d_is_plain_text() {
     }
 }
 
-#[test]
-fn vespas_own_tls_configuration() {
+/// fbench with a configuration of Vespa's own clients, against a server that requires their certificate.
+struct OfVespa {
+    place: Place,
+    nginx: Nginx,
+    certificate: String,
+    key: String,
+    ended: Ended,
+}
+
+/// Runs it against a server of this name; `more` stands in the configuration beside the files.
+fn of_vespa(server: &str, more: serde_json::Value) -> OfVespa {
     let place = Place::new();
     let authority = Authority::new("plimsoll test CA");
     let client = authority.client();
@@ -175,47 +184,36 @@ fn vespas_own_tls_configuration() {
         path("client.pem", &client.certificate),
         path("client.key", &client.key),
     );
-    let config = serde_json::json!({"files": {
-        "private-key": key, "certificates": certificate, "ca-certificates": ca}});
+    let mut config = more;
+    config["files"] = serde_json::json!({
+        "private-key": key, "certificates": certificate, "ca-certificates": ca});
     let config = place.file("tls.json", config.to_string());
-    let more = format!("ssl_client_certificate {ca};\nssl_verify_client on;");
-    let nginx = nginx(&place, &authority.server(&["localhost"]), &more);
+    let required = format!("ssl_client_certificate {ca};\nssl_verify_client on;");
+    let nginx = nginx(&place, &authority.server(&[server]), &required);
     place.file("q.txt", lines(5));
     let port = nginx.port.to_string();
     let mut command =
         place.plimsoll(["fbench", "-D", "-n", "1", "-r", "0", "-q", "q.txt", "localhost", &port]);
     command.env("VESPA_TLS_CONFIG_FILE", config);
     let ended = crate::process::Running::start(command, b"").wait(crate::process::PATIENCE);
+    OfVespa { place, nginx, certificate, key, ended }
+}
+
+#[test]
+fn vespas_own_tls_configuration() {
+    let OfVespa { place: _place, nginx, ended, .. } = of_vespa("localhost", serde_json::json!({}));
     assert_eq!(counts(&ended.expect(0)), (5, 0));
     assert!(nginx.wait_for(5)[0].contains(" SUCCESS "), "{:?}", nginx.seen());
 }
 
 #[test]
 fn a_configuration_without_checks_of_host_names_is_rejected_with_flags_that_work() {
-    let place = Place::new();
-    let authority = Authority::new("plimsoll test CA");
-    let client = authority.client();
-    let path = |name: &str, text: &str| place.file(name, text).display().to_string();
-    let (ca, certificate, key) = (
-        path("ca.pem", authority.pem()),
-        path("client.pem", &client.certificate),
-        path("client.key", &client.key),
-    );
-    let config = serde_json::json!({"disable-hostname-validation": true, "files": {
-        "private-key": key, "certificates": certificate, "ca-certificates": ca}});
-    let config = place.file("tls.json", config.to_string());
-    let more = format!("ssl_client_certificate {ca};\nssl_verify_client on;");
-    let nginx = nginx(&place, &authority.server(&["wrong.example"]), &more);
-    place.file("q.txt", lines(5));
-    let port = nginx.port.to_string();
-    let mut command =
-        place.plimsoll(["fbench", "-D", "-n", "1", "-r", "0", "-q", "q.txt", "localhost", &port]);
-    command.env("VESPA_TLS_CONFIG_FILE", config);
-    let ended = crate::process::Running::start(command, b"").wait(crate::process::PATIENCE);
-    let told = ended.expect(64).stderr;
+    let unchecked = serde_json::json!({"disable-hostname-validation": true});
+    let OfVespa { place, nginx, certificate, key, ended } = of_vespa("wrong.example", unchecked);
+    let error = ended.expect(64).stderr;
     // --insecure alone would leave out the certificate of the client, which this server requires.
     let advice = ["-C", certificate.as_str(), "-K", key.as_str(), "--insecure"];
-    assert!(told.contains(&advice.join(" ")) && told.contains("instead of -D"), "{told}");
+    assert!(error.contains(&advice.join(" ")) && error.contains("instead of -D"), "{error}");
     assert_eq!(counts(&run(&place, "localhost", nginx.port, &advice).expect(0)), (10, 0));
     assert!(nginx.wait_for(10)[0].contains(" SUCCESS "), "{:?}", nginx.seen());
 }

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use plimsoll_core::scenario::Scenario;
 
-    fn told(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         read::<Scenario>(text, "s.toml").unwrap_err()
     }
 
@@ -360,10 +360,14 @@ mod tests {
                 "s.toml:2: field `load.model`: 'opn' is not known; did you mean `open`?",
             ),
         ] {
-            assert_eq!(told(text), line, "{text}");
+            assert_eq!(error_of(text), line, "{text}");
         }
-        assert!(told("seed = ").starts_with("s.toml:1: "), "{}", told("seed = "));
-        assert!(told("colour = 1").contains("expected one of `job`"), "{}", told("colour = 1"));
+        assert!(error_of("seed = ").starts_with("s.toml:1: "), "{}", error_of("seed = "));
+        assert!(
+            error_of("colour = 1").contains("expected one of `job`"),
+            "{}",
+            error_of("colour = 1")
+        );
     }
 
     #[test]
@@ -398,7 +402,7 @@ mod tests {
             let expanded = |text: &str| expanded_by(text, "s.toml", &value_of).unwrap();
             let scenario: Scenario = read(&expanded(&text), "s.toml").unwrap();
             assert_eq!((scenario.checks, scenario.seed), (vec!["body~\n\n a\"b ".to_owned()], 2));
-            let line = told(&expanded(&text.replace("seed", "sed")));
+            let line = error_of(&expanded(&text.replace("seed", "sed")));
             assert!(line.starts_with("s.toml:5: unknown field `sed`"), "{line}");
         }
     }

@@ -160,7 +160,7 @@ pub struct BenchFlags {
     pub mode: Option<ModeFlag>,
     /// Managed: largest number of calls that wait
     ///
-    /// Further calls are rejected and counted. By default, there is no limit.
+    /// Further calls are rejected and counted. No limit by default.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub queue: Option<u32>,
     /// Managed: largest number in flight on a connection
